@@ -1,9 +1,9 @@
 //! AES-CTR for every register width, written once over [`Lanes`].
 //!
-//! The limit is `aesenc`: 10, 12 or 14 a block, two a cycle on 128 and 256-bit registers and one a cycle on 512-bit
-//! ones (measured on Zen 4 and Sapphire Rapids). The other instructions, a shuffle, an add, two XORs, a load and a
-//! store per register, go to other ports, or for the most part (see [`ctr_by_words`] for the rest), so a loop of
-//! `UNROLL` independent registers reaches the limit; see bench/records for how closely.
+//! The limit is `aesenc`: 10, 12 or 14 per block, two per cycle on 128- and 256-bit registers and one per cycle on 512-bit
+//! ones (measured on Zen 4 and Sapphire Rapids). The other instructions per register, a shuffle, an add, two XORs, a load
+//! and a store, use other ports, at least for the most part (see [`ctr_by_words`] for the rest), so a loop of `UNROLL`
+//! independent registers reaches the limit; see bench/records for how closely.
 
 use core::arch::{asm, x86_64::*};
 
@@ -14,9 +14,8 @@ use super::lanes::Lanes;
 use super::{AesNi, Vaes256, Vaes512};
 use crate::key::{BLOCK_BYTES, KeySize, Schedule};
 
-/// The block for every round but the last of `$rounds`, from the one after `$passed`. Written out,
-/// so that states stay in registers: the compiler does not unroll a loop of such a size, and
-/// spills the round keys.
+/// Repeats the block for every round but the last of `$rounds`, from the one after `$passed`. Written out, so that states
+/// stay in registers: the compiler does not unroll a loop of this size, and spills the round keys.
 macro_rules! each_round {
     ($round:ident of $rounds:ident after $passed:expr => $body:block) => {
         each_round!(@ $round $rounds ($passed) $body 1 2 3 4 5 6 7 8 9 10 11 12 13)
@@ -32,7 +31,7 @@ pub(super) use each_round;
 
 macro_rules! entry_point {
     ($name:ident, $token:ty, $lanes:ty, $unroll:literal, $features:literal, $counter:ident) => {
-        /// CTR over a run in which the low 32 bits of `counter` do not wrap.
+        /// Applies counter mode to a run in which the low 32 bits of `counter` do not wrap.
         #[inline]
         pub(crate) fn $name(
             _: $token,
@@ -41,7 +40,7 @@ macro_rules! entry_point {
             data: InOutBuf<'_, '_, u8>,
         ) {
             /// # Safety
-            /// `bytes` are readable at `from` and writable at `to`, the same place or one that does not overlap.
+            /// `bytes` are readable at `from` and writable at `to`, which are the same place or do not overlap.
             #[target_feature(enable = $features)]
             unsafe fn rounds<const R: usize>(
                 schedule: &Schedule,
@@ -57,8 +56,8 @@ macro_rules! entry_point {
             crate::dispatch::aes::$counter.hit();
             let bytes = data.len();
             let (from, to) = data.into_raw();
-            // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at
-            // `from` and writable at `to`, which are the same or do not overlap.
+            // SAFETY: the token proves the features; the buffer guarantees `bytes` readable at `from` and writable at `to`,
+            // the same or disjoint.
             unsafe {
                 match schedule.size {
                     KeySize::Aes128 => rounds::<10>(schedule, counter, from, to, bytes),
@@ -70,8 +69,8 @@ macro_rules! entry_point {
     };
 }
 
-// Unrolled so that a round's latency (3 to 5 cycles) times its rate is covered, registers allowing;
-// a power of two, see `ctr`.
+// Unrolled so far that a round's latency (3 to 5 cycles) times its rate is covered, if there are enough registers; a power
+// of two, see `ctr`.
 entry_point!(ctr_aes_ni, AesNi, __m128i, 8, "aes,sse4.1", AES_NI);
 entry_point!(ctr_vaes256, Vaes256, __m256i, 8, "aes,vaes,avx2", VAES256);
 entry_point!(
@@ -85,15 +84,15 @@ entry_point!(
 
 /// The algorithm: groups of `UNROLL` registers, then one register at a time.
 ///
-/// Where registers are narrow, each instruction besides `aesenc` counts. There a group starts where
-/// the counter is a multiple of its blocks, so that its counters differ from the first by an XOR
-/// with a constant: one instruction a register instead of an add, a shuffle and an XOR.
+/// Where registers are narrow, each instruction besides `aesenc` counts. There a group starts at a counter that is a
+/// multiple of its blocks, so that its counters differ from the first by an XOR with a constant: one instruction per
+/// register instead of an add, a shuffle and an XOR.
 ///
 /// The low 32 bits of `counter` do not wrap.
 ///
 /// # Safety
-/// The instructions of `V` are enabled in the caller; `bytes` are readable at `from` and writable
-/// at `to`, the same place or one that does not overlap.
+/// The instructions of `V` are enabled in the caller; `bytes` are readable at `from` and writable at `to`, which are the
+/// same place or do not overlap.
 #[inline(always)]
 pub(super) unsafe fn ctr<V: Lanes, const R: usize, const UNROLL: usize>(
     schedule: &Schedule,
@@ -104,10 +103,10 @@ pub(super) unsafe fn ctr<V: Lanes, const R: usize, const UNROLL: usize>(
 ) {
     let group_blocks = UNROLL * V::BLOCKS;
     let group_bytes = UNROLL * V::BYTES;
-    // SAFETY: the caller has the instructions of `V`; `bytes` counts what is left at both pointers, and no
-    // more than that is touched.
+    // SAFETY: the caller has the instructions of `V`; `bytes` counts the rest at both pointers, and no more than that is
+    // accessed.
     unsafe {
-        // Keys of one block are operands in memory, and those of more have to be spread over registers first.
+        // For one block, the keys are operands in memory; for more blocks they first have to be spread over registers.
         if V::BLOCKS > 1 && bytes <= __m128i::BYTES {
             let keys = Keys::<__m128i>::new::<R>(schedule);
             let counters = __m128i::counters(counter);
@@ -185,15 +184,15 @@ pub(super) unsafe fn ctr<V: Lanes, const R: usize, const UNROLL: usize>(
     }
 }
 
-/// Long runs on 128 bits: whole groups of eight blocks. Returns how many bytes it was.
+/// Long runs on 128 bits: whole groups of eight blocks. Returns the number of bytes processed.
 ///
-/// Zen's two units for `aesenc` take vector XORs too, and each that they take delays a round: of 56
-/// cycles that eight blocks need under a key of 256 bits, counters by XOR cost 3. General registers
-/// write the last words of counters into memory instead, two groups ahead, since a load that meets a
-/// narrower store under way waits for it. With the results stored one by one: 55.8 cycles, from 60.
+/// Zen's two units for `aesenc` also execute vector XORs, and each XOR delays a round: of the 56 cycles that eight blocks
+/// need under a 256-bit key, counters by XOR cost 3. Instead, general registers write the last words of counters into
+/// memory, two groups ahead, since a load that meets a narrower store in flight waits for it. With the results stored one by
+/// one: 55.8 cycles, from 60.
 ///
 /// # Safety
-/// As [`ctr`], with AES-NI and SSSE3 for `V`.
+/// The same as for [`ctr`], with AES-NI and SSSE3 for `V`.
 #[inline(always)]
 unsafe fn ctr_by_words<const R: usize>(
     schedule: &Schedule,
@@ -205,12 +204,12 @@ unsafe fn ctr_by_words<const R: usize>(
     const GROUP: usize = 8;
     const AHEAD: usize = 2 * GROUP;
     let groups = bytes / (GROUP * BLOCK_BYTES);
-    // SAFETY: the caller has AES-NI and SSSE3, and `bytes` at both pointers, which the groups are within; the index is below
+    // SAFETY: the caller has AES-NI and SSSE3, and `bytes` at both pointers, which contain the groups; the index is below
     // `AHEAD`.
     unsafe {
         let mut keys = Keys::<__m128i>::new::<R>(schedule);
         let first_key = keys.get(0);
-        // With the first key, so that they are wiped in the end.
+        // With the first key, so that they are wiped at the end.
         let mut inputs = [first_key; AHEAD];
         let mut counters = __m128i::counters(counter);
         for input in &mut inputs {
@@ -254,10 +253,11 @@ unsafe fn ctr_by_words<const R: usize>(
     groups * GROUP * BLOCK_BYTES
 }
 
-/// A few groups on 128 bits: `N` registers from `counters` on, whatever they are a multiple of. Returns those after them.
+/// A few groups on 128 bits: `N` registers from `counters` on, with any alignment of the counters. Returns the counters
+/// after them.
 ///
 /// # Safety
-/// As [`ctr`], with `N` registers at the pointers.
+/// The same as for [`ctr`], with `N` registers at the pointers.
 #[inline(always)]
 unsafe fn ctr_by_adds<V: Lanes, const R: usize, const N: usize>(
     mut keys: Keys<'_, V>,
@@ -290,11 +290,11 @@ unsafe fn ctr_by_adds<V: Lanes, const R: usize, const N: usize>(
     }
 }
 
-/// Fewer bytes do not make up for what is kept ahead, which takes 160 instructions to begin and to wipe.
+/// Fewer bytes do not repay the counters kept ahead, which take 160 instructions to start and to wipe.
 const BY_WORDS_BYTES_MIN: usize = 1024;
 
 /// # Safety
-/// As [`ctr`].
+/// The same as for [`ctr`].
 #[inline(always)]
 unsafe fn one_by_one<V: Lanes, const R: usize>(
     mut keys: Keys<'_, V>,
@@ -303,7 +303,8 @@ unsafe fn one_by_one<V: Lanes, const R: usize>(
     mut to: *mut u8,
     mut bytes: usize,
 ) {
-    // SAFETY: the caller has the instructions of `V`, and `bytes` at both pointers, of which a register at a time is done.
+    // SAFETY: the caller has the instructions of `V`, and `bytes` at both pointers, which are processed a register at a
+    // time.
     unsafe {
         while bytes > 0 {
             keys.read_again();
@@ -324,7 +325,7 @@ unsafe fn one_by_one<V: Lanes, const R: usize>(
     }
 }
 
-/// Each round key in every block of a register; those past `R` are zero and unused.
+/// Returns each round key in every block of a register; those past `R` are zero and unused.
 ///
 /// # Safety
 /// The instructions of `V` are enabled in the caller.
@@ -340,12 +341,11 @@ pub(super) unsafe fn round_keys<V: Lanes, const R: usize>(schedule: &Schedule) -
     }
 }
 
-/// Round keys: in registers where there are enough, else out of memory.
+/// Round keys: in registers if there are enough, else in memory.
 ///
-/// Where they are in memory, the compiler cannot tell after [`read_again`](Self::read_again) that
-/// they are the same. If it could, it would spill them to memory that is never wiped, and to spill
-/// less put each block's rounds one after the other: AES-256-CTR on 128 bits at 0.69 of OpenSSL's
-/// speed, as against 0.94 so.
+/// For keys in memory, the compiler cannot tell after [`read_again`](Self::read_again) that they are unchanged. If it could,
+/// it would spill them to memory that is never wiped, and to spill less it would put each block's rounds one after the
+/// other, which gives AES-256-CTR on 128 bits 0.69 of OpenSSL's speed instead of 0.94.
 #[derive(Clone, Copy)]
 pub(super) struct Keys<'a, V> {
     schedule: &'a Schedule,
@@ -367,12 +367,12 @@ impl<'a, V: Lanes> Keys<'a, V> {
     #[inline(always)]
     pub(super) fn read_again(&mut self) {
         if V::NARROW {
-            // SAFETY: the address stays what it was, and valid as long.
+            // SAFETY: the address is unchanged, and valid for as long.
             self.schedule = unsafe { &*anew(self.schedule) };
         }
     }
 
-    /// The key of `round`, 0 to `R`.
+    /// Returns the key of `round`, 0 to `R`.
     ///
     /// # Safety
     /// The instructions of `V` are enabled in the caller.
@@ -388,20 +388,20 @@ impl<'a, V: Lanes> Keys<'a, V> {
     }
 }
 
-/// The same address, but the compiler cannot tell that it is.
+/// Returns the same address, but the compiler cannot tell that it is.
 #[inline(always)]
 pub(super) fn anew<T>(mut address: *const T) -> *const T {
-    // SAFETY: there is no instruction; the address stays what it was.
+    // SAFETY: the assembly contains no instruction; the address is unchanged.
     unsafe { asm!("/* {0} */", inout(reg) address, options(readonly, nostack, preserves_flags)) };
     address
 }
 
-/// Round key `i` in every block of a register.
+/// Returns round key `i` in every block of a register.
 ///
 /// # Safety
 /// The instructions of `V` are enabled in the caller; `i` is at most the number of rounds.
 #[inline(always)]
 pub(super) unsafe fn round_key<V: Lanes>(schedule: &Schedule, i: usize) -> V {
-    // SAFETY: the caller has the instructions of `V` to spread a key, of a schedule, which is aligned to 16 bytes.
+    // SAFETY: the caller has the instructions of `V` to spread a key of a schedule, which is aligned to 16 bytes.
     unsafe { V::splat(_mm_load_si128(schedule.round_keys[i].as_ptr().cast())) }
 }

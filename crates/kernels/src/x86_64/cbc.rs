@@ -1,13 +1,12 @@
 //! AES-CBC: decryption for every register width, written once over [`Lanes`], and encryption.
 //!
-//! Decryption has the limit of counter mode, `aesdec` instead of `aesenc`, see [`super::aes`].
-//! The blocks that go into the results, each one place on, are read a second time: next to 10 `aesdec`, loads are
-//! free. In place, a group reads all it needs before it writes.
+//! Decryption has the same limit as counter mode, with `aesdec` instead of `aesenc`, see [`super::aes`]. The blocks that go
+//! into the results, each shifted by one place, are read a second time: next to 10 `aesdec`, loads are free. In place, a
+//! group reads everything it needs before it writes.
 //!
-//! Encryption is a chain: 10, 12 or 14 times the latency of `aesenc` (3 to 5 cycles) a block.
-//! `aesenclast` ends with the XOR of a key; with one of k_last ^ k_0 ^ the next plaintext block it
-//! gives the next state at once, and no XOR gets into the chain. The ciphertext block comes out of
-//! a second `aesenclast`, outside the chain.
+//! Encryption is a chain: 10, 12 or 14 times the latency of `aesenc` (3 to 5 cycles) per block. `aesenclast` ends with the
+//! XOR of a key; with k_last ^ k_0 ^ the next plaintext block as its key, it returns the next state at once, and no XOR is
+//! in the chain. The ciphertext block comes from a second `aesenclast`, outside the chain.
 
 use core::arch::x86_64::*;
 
@@ -18,8 +17,8 @@ use super::lanes::Lanes;
 use super::{AesNi, Vaes256, Vaes512};
 use crate::key::{BLOCK_BYTES, KeySize, Schedule};
 
-/// An entry point, and a function for each number of rounds. These are not generic: code that inlines the entry point
-/// must not compile them again, with the options of another crate.
+/// An entry point, and a function for each number of rounds. These are not generic, so that code that inlines the entry
+/// point does not compile them again, with the options of another crate.
 macro_rules! entry_point {
     (
         $(#[$doc:meta])*
@@ -41,8 +40,8 @@ macro_rules! entry_point {
             crate::dispatch::aes::$counter.hit();
             let bytes = data.len();
             let (from, to) = data.into_raw();
-            // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at
-            // `from` and writable at `to`, which are the same or do not overlap.
+            // SAFETY: the token proves the features; the buffer guarantees `bytes` readable at `from` and writable at `to`,
+            // which are the same or do not overlap.
             unsafe {
                 match schedule.size {
                     KeySize::Aes128 => rounds_10(schedule, iv, from, to, bytes),
@@ -57,8 +56,8 @@ macro_rules! entry_point {
         |$schedule:ident, $iv:ident, $from:ident, $to:ident, $bytes:ident, $r:ident| $body:expr
     ) => {
         /// # Safety
-        /// `$bytes` are readable at `$from` and writable at `$to`, the same place or one that does not overlap. The
-        /// schedule has as many rounds.
+        /// `$bytes` are readable at `$from` and writable at `$to`, which are the same place or do not overlap. The schedule
+        /// has this number of rounds.
         #[target_feature(enable = $features)]
         unsafe fn $name(
             $schedule: &Schedule,
@@ -78,7 +77,7 @@ macro_rules! entry_point {
 macro_rules! encrypt {
     ($name:ident, $token:ty, $lanes:ty, $features:literal, $counter:ident) => {
         entry_point!(
-            /// CBC encryption of whole blocks.
+            /// Encrypts whole blocks with CBC.
             $name, $token, $features, $counter,
             |schedule, iv, from, to, bytes, R| encrypt_chain::<$lanes, R>(schedule, iv, from, to, bytes)
         );
@@ -90,7 +89,7 @@ encrypt!(encrypt_aes_ni, AesNi, __m128i, "aes,sse4.1", AES_NI);
 macro_rules! decrypt {
     ($name:ident, $token:ty, $lanes:ty, $half:ty, $one:ty, $unroll:literal, $features:literal, $counter:ident) => {
         entry_point!(
-            /// CBC decryption of whole blocks with the schedule of the equivalent inverse cipher.
+            /// Decrypts whole blocks with CBC and the schedule of the equivalent inverse cipher.
             $name, $token, $features, $counter,
             |inverse, iv, from, to, bytes, R| decrypt::<$lanes, $half, $one, R, $unroll>(inverse, iv, from, to, bytes)
         );
@@ -128,9 +127,8 @@ decrypt!(
     VAES512
 );
 /// # Safety
-/// The instructions of `V` are enabled in the caller; `bytes` are readable at `from` and writable
-/// at `to`, the same place or one that does not overlap. Of a last block that is not whole, nothing
-/// is touched.
+/// The instructions of `V` are enabled in the caller; `bytes` are readable at `from` and writable at `to`, which are the
+/// same place or do not overlap. A last block that is not whole is not accessed.
 #[inline(always)]
 unsafe fn encrypt_chain<V: Lanes, const R: usize>(
     schedule: &Schedule,
@@ -143,12 +141,12 @@ unsafe fn encrypt_chain<V: Lanes, const R: usize>(
     if blocks == 0 {
         return;
     }
-    // SAFETY: `blocks` counts what is left, and no more than that is touched; an IV has 16 bytes;
-    // the caller enables the instructions. `V` has one block.
+    // SAFETY: `blocks` counts the rest, and no more than that is accessed; an IV has 16 bytes; the caller enables the
+    // instructions. `V` has one block.
     unsafe {
         let mut keys = Keys::<V>::new::<R>(schedule);
         let both_ends = keys.get(0).xor(keys.get(R));
-        // A call right after another waits for that one's IV: only one XOR comes after it.
+        // A call right after another waits for that one's IV: only one XOR follows it.
         let mut state = keys
             .get(0)
             .xor(V::load(from))
@@ -172,12 +170,11 @@ unsafe fn encrypt_chain<V: Lanes, const R: usize>(
     }
 }
 
-/// The algorithm: groups of `UNROLL` registers, then of fewer, then what is left on narrower ones.
+/// The algorithm: groups of `UNROLL` registers, then of fewer, then the rest on narrower ones.
 ///
 /// # Safety
-/// The instructions of `V`, `Half` and `One` are enabled in the caller; `bytes` are readable at `from` and writable
-/// at `to`, the same place or one that does not overlap. Of a last block that is not whole, nothing
-/// is touched.
+/// The instructions of `V`, `Half` and `One` are enabled in the caller; `bytes` are readable at `from` and writable at `to`,
+/// which are the same place or do not overlap. A last block that is not whole is not accessed.
 #[inline(always)]
 unsafe fn decrypt<V: Lanes, Half: Lanes, One: Lanes, const R: usize, const UNROLL: usize>(
     inverse: &Schedule,
@@ -186,8 +183,8 @@ unsafe fn decrypt<V: Lanes, Half: Lanes, One: Lanes, const R: usize, const UNROL
     to: *mut u8,
     bytes: usize,
 ) {
-    // SAFETY: the caller has the instructions of all three, and `bytes` at both pointers, of which `left` has what is not
-    // done; an IV has 16 bytes.
+    // SAFETY: the caller has the instructions of all three, and `bytes` at both pointers, of which `left` tracks the rest;
+    // an IV has 16 bytes.
     unsafe {
         let mut left = Left {
             before: __m128i::load(iv.as_ptr()),
@@ -200,7 +197,7 @@ unsafe fn decrypt<V: Lanes, Half: Lanes, One: Lanes, const R: usize, const UNROL
             while left.holds::<V>(UNROLL) {
                 left.decrypt::<V, R, UNROLL>(keys);
             }
-            // One after the other, these would load the keys as often.
+            // One after the other, these would load the keys as many times.
             if left.holds::<V>(4) {
                 left.decrypt::<V, R, 4>(keys);
             }
@@ -229,17 +226,17 @@ unsafe fn decrypt<V: Lanes, Half: Lanes, One: Lanes, const R: usize, const UNROL
     }
 }
 
-/// Fewer bytes do not take the width of `V`.
+/// Returns the fewest bytes for which the width of `V` is used.
 ///
-/// For a single register of 512 bits, its keys have to be spread over 13 more, and while it is at work an Intel core
-/// has half as many units for all that is narrower: two of 256 bits take 0.6 of the time (Zen 5) and come sooner out of
-/// the stores of a caller.
+/// For a single 512-bit register, its keys have to be spread over 13 more, and while it is in use an Intel core has half as
+/// many units for all narrower registers: two 256-bit registers take 0.6 of the time (Zen 5) and can be loaded sooner from a
+/// caller's stores.
 #[inline(always)]
 const fn wide_bytes_min<V: Lanes>() -> usize {
     if V::NARROW { V::BYTES } else { 2 * V::BYTES }
 }
 
-/// What is left to decrypt, and the block before it.
+/// The rest to decrypt, and the block before it.
 struct Left {
     before: __m128i,
     from: *const u8,
@@ -254,7 +251,7 @@ impl Left {
     }
 
     /// # Safety
-    /// As [`decrypt`], with `N` registers left.
+    /// The same as for [`decrypt`], with `N` registers left.
     #[inline(always)]
     unsafe fn decrypt<V: Lanes, const R: usize, const N: usize>(&mut self, keys: Keys<'_, V>) {
         let done = N * V::BYTES;
@@ -270,7 +267,7 @@ impl Left {
 /// Decrypts `N` registers, `before` being the block before them, and returns the last one read.
 ///
 /// # Safety
-/// As [`decrypt`], with `N` registers at the pointers.
+/// The same as for [`decrypt`], with `N` registers at the pointers.
 #[inline(always)]
 unsafe fn decrypt_group<V: Lanes, const R: usize, const N: usize>(
     mut keys: Keys<'_, V>,
@@ -279,7 +276,7 @@ unsafe fn decrypt_group<V: Lanes, const R: usize, const N: usize>(
     to: *mut u8,
 ) -> __m128i {
     // SAFETY: the caller has the instructions of `V`, and `N` registers at both pointers; from the second register on, the
-    // block before one lies in the register before it.
+    // block before lies in the register before.
     unsafe {
         keys.read_again();
         let mut states = [keys.get(0); N];
@@ -295,7 +292,7 @@ unsafe fn decrypt_group<V: Lanes, const R: usize, const N: usize>(
         });
         keys.read_again();
         let key = keys.get(R);
-        // Loaded again: kept since the beginning, they would not all be in registers.
+        // Loaded again: if they were kept from the beginning, they would not all be in registers.
         let from = if V::BLOCKS == 1 { anew(from) } else { from };
         for (i, state) in states.iter_mut().enumerate() {
             let chained = if i == 0 {

@@ -2,9 +2,9 @@
 //! [`crate::stitched`], for eight blocks on AVX2 in [`super::chacha20_avx2`], and for four on SSSE3 in
 //! [`super::chacha20_ssse3`].
 //!
-//! On Zen 4 a vector instruction of 256 bits takes one of four pipes for a cycle, one of 512 bits for two. 16 blocks
-//! take 320 additions, XORs and rotations each, and some 100 instructions more to put the blocks together: 530 cycles
-//! for 1 KiB. The 64 MAC blocks interleaved with them take some 30 instructions each, on units of their own.
+//! On Zen 4 a 256-bit vector instruction occupies one of four pipes for a cycle, a 512-bit one two. 16 blocks take 320
+//! additions, XORs and rotations each, and some 100 more instructions to assemble the blocks: 530 cycles for 1 KiB. The 64
+//! MAC blocks interleaved with them take some 30 instructions each, on other units.
 
 use inout::InOutBuf;
 
@@ -21,16 +21,15 @@ use crate::stitched::{
 
 macro_rules! stream_entry_point {
     ($crypt:ident, $token:ty, $chunk:ty, $features:literal, $counter:ident) => {
-        /// XORs keystream from `start` on onto `data`.
+        /// XORs keystream onto `data`, beginning at `start`.
         pub(crate) fn $crypt(_: $token, start: Start<'_>, data: InOutBuf<'_, '_, u8>) {
             /// # Safety
-            /// `bytes` are readable at `from` and writable at `to`, the same place or one that does not
-            /// overlap.
+            /// `bytes` are readable at `from` and writable at `to`, which are the same place or do not overlap.
             #[target_feature(enable = $features)]
             unsafe fn inner(key: &[u32; 8], row: u128, from: *const u8, to: *mut u8, bytes: usize) {
                 let start = Start::from_parts(key, row);
-                // SAFETY: the instructions of `$chunk` are enabled here; the caller has `bytes` at both
-                // pointers, which are at most a block for `crypt_one`.
+                // SAFETY: the instructions of `$chunk` are enabled here; the caller has `bytes` at both pointers, at most a
+                // block of them for `crypt_one`.
                 unsafe {
                     let data = Data { from, to, bytes };
                     match bytes {
@@ -39,11 +38,11 @@ macro_rules! stream_entry_point {
                     }
                 }
             }
-            /// All that this needs on the stack is a frame, and what the other paths need costs 2 ns.
+            /// This path needs only a frame on the stack, and what the other paths need costs 2 ns.
             ///
             /// # Safety
-            /// `bytes`, which `are_chunks`, are readable at `from` and writable at `to`, the same place or one
-            /// that does not overlap.
+            /// `bytes`, for which `are_chunks` holds, are readable at `from` and writable at `to`, which are the same place
+            /// or do not overlap.
             #[target_feature(enable = $features)]
             unsafe fn chunks(
                 key: &[u32; 8],
@@ -62,8 +61,8 @@ macro_rules! stream_entry_point {
             let bytes = data.len();
             let (from, to) = data.into_raw();
             let (key, row) = start.parts();
-            // SAFETY: the token proves the features; the buffer has `bytes` at both pointers, the same or
-            // apart; only what `are_chunks` goes to `chunks`.
+            // SAFETY: the token proves the features; the buffer has `bytes` at both pointers, the same or disjoint; `chunks`
+            // is called only if `are_chunks` holds.
             unsafe {
                 if bytes > 0 && <$chunk>::are_chunks(bytes) {
                     chunks(key, row, from, to, bytes)
@@ -77,8 +76,8 @@ macro_rules! stream_entry_point {
 
 macro_rules! aead_entry_points {
     ($crypt_and_mac:ident, $first:ident, $token:ty, $chunk:ty, $powers:ty, $features:literal, $mac_counter:ident) => {
-        /// XORs keystream; and returns `mac` with all whole MAC blocks of the ciphertext absorbed, by
-        /// `powers` of this r where they are there already.
+        /// XORs keystream onto the data, and returns `mac` with all whole MAC blocks of the ciphertext absorbed, using
+        /// `powers` of this r if they are already computed.
         pub(crate) fn $crypt_and_mac(
             _: $token,
             direction: Direction,
@@ -89,7 +88,7 @@ macro_rules! aead_entry_points {
             data: InOutBuf<'_, '_, u8>,
         ) -> Element {
             /// # Safety
-            /// `data` can be read and written, in the same place or in two that do not overlap.
+            /// `data` is readable and writable, in the same place or in two that do not overlap.
             #[target_feature(enable = $features)]
             unsafe fn inner<const OPEN: bool>(
                 key: &[u32; 8],
@@ -101,14 +100,13 @@ macro_rules! aead_entry_points {
             ) -> Element {
                 let direction = Direction::opening(OPEN);
                 let start = Start::from_parts(key, row);
-                // SAFETY: the instructions of `$chunk` are enabled here; `crypt_and_mac` goes no further than
-                // `data`.
+                // SAFETY: the instructions of `$chunk` are enabled here; `crypt_and_mac` stays within `data`.
                 unsafe { stitched::crypt_and_mac::<$chunk>(direction, start, r, powers, mac, data) }
             }
             #[cfg(debug_assertions)]
             crate::dispatch::chacha20::$mac_counter.hit();
             let (key, row) = start.parts();
-            // SAFETY: the token proves the features; `data` are those of a buffer, which are the same or do not
+            // SAFETY: the token proves the features; `data` is that of a buffer, whose two places are the same or do not
             // overlap.
             unsafe {
                 match direction {
@@ -118,7 +116,7 @@ macro_rules! aead_entry_points {
             }
         }
 
-        /// Encrypts or decrypts the first data of a message, as [`stitched::first`] says.
+        /// Encrypts or decrypts the first data of a message, as described at [`stitched::first`].
         pub(crate) fn $first(
             _: $token,
             direction: Direction,
@@ -128,7 +126,7 @@ macro_rules! aead_entry_points {
             ends: bool,
         ) -> (OneTimeKey, Element) {
             /// # Safety
-            /// `data` can be read and written, in the same place or in two that do not overlap.
+            /// `data` is readable and writable, in the same place or in two that do not overlap.
             #[target_feature(enable = $features)]
             unsafe fn inner<const OPEN: bool>(
                 key: &[u32; 8],
@@ -139,13 +137,13 @@ macro_rules! aead_entry_points {
             ) -> (OneTimeKey, Element) {
                 let direction = Direction::opening(OPEN);
                 let start = Start::from_parts(key, row);
-                // SAFETY: the instructions of `$chunk` are enabled here; `first` goes no further than `data`.
+                // SAFETY: the instructions of `$chunk` are enabled here; `first` stays within `data`.
                 unsafe { stitched::first::<$chunk>(direction, start, aad, data, ends) }
             }
             #[cfg(debug_assertions)]
             crate::dispatch::chacha20::$mac_counter.hit();
             let (key, row) = start.parts();
-            // SAFETY: the token proves the features; a buffer answers for `data`, the same or apart.
+            // SAFETY: the token proves the features; a buffer guarantees `data`, the same or disjoint.
             unsafe {
                 match direction {
                     Direction::Seal => inner::<false>(key, row, aad, data.into(), ends),
@@ -224,8 +222,8 @@ aead_entry_points!(
     AVX512_AND_MAC
 );
 
-/// XORs keystream that is there onto `data`, whole MAC blocks, and returns `mac` with the ciphertext
-/// absorbed by `powers` of this r.
+/// XORs existing keystream onto `data`, whole MAC blocks, and returns `mac` with the ciphertext absorbed, using `powers` of
+/// this r.
 pub(crate) fn xor_and_mac_avx512(
     _: Avx512,
     direction: Direction,
@@ -236,8 +234,8 @@ pub(crate) fn xor_and_mac_avx512(
     data: InOutBuf<'_, '_, u8>,
 ) -> Element {
     /// # Safety
-    /// `data` can be read and written, in the same place or in two that do not overlap; there is as much
-    /// keystream.
+    /// `data` is readable and writable, in the same place or in two that do not overlap; the keystream is of the same
+    /// length.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512ifma,bmi2")]
     unsafe fn inner<const OPEN: bool>(
         keystream: &[u8],
@@ -246,8 +244,8 @@ pub(crate) fn xor_and_mac_avx512(
         mut mac: Element,
         Data { from, to, bytes }: Data,
     ) -> Element {
-        // SAFETY: AVX-512 with IFMA, and BMI2, are enabled here; the caller has the bytes at both pointers and
-        // in the keystream. They are absorbed before they are decrypted, or after they are encrypted.
+        // SAFETY: AVX-512 with IFMA, and BMI2, are enabled here; the caller has the bytes at both pointers and in the
+        // keystream. They are absorbed before they are decrypted, or after they are encrypted.
         unsafe {
             if OPEN {
                 mac = powers.absorb_more(r, mac, core::slice::from_raw_parts(from, bytes), None);
@@ -263,8 +261,8 @@ pub(crate) fn xor_and_mac_avx512(
     debug_assert!(data.len().is_multiple_of(16));
     #[cfg(debug_assertions)]
     crate::dispatch::chacha20::KEPT_POWERS.hit();
-    // SAFETY: `Avx512` proves the features; the buffer has the bytes, the same or apart, and there is as much
-    // keystream, as was checked.
+    // SAFETY: `Avx512` proves the features; the buffer has the bytes, the same or disjoint, and the keystream was checked to
+    // have the same length.
     unsafe {
         match direction {
             Direction::Seal => inner::<false>(keystream, r, powers, mac, data.into()),
@@ -276,17 +274,17 @@ pub(crate) fn xor_and_mac_avx512(
 /// The powers for Poly1305 interleaved with the rounds on AVX2.
 pub(crate) type Avx2Powers = ChainPowers<{ Columns::BYTES }, Mulx>;
 
-/// Powers that serve all parts of a message.
+/// Returns powers that serve all parts of a message.
 pub(crate) fn powers_avx2(_: Avx2, r: &Multiplier) -> Avx2Powers {
-    // SAFETY: powers for the integer units are made by instructions that every x86-64 has.
+    // SAFETY: powers for the integer units are computed with instructions that every x86-64 CPU has.
     unsafe { Avx2Powers::new(r) }
 }
 
-/// Encrypts whole chunks; returns `mac` with the ciphertext absorbed, each chunk during the rounds of the next. The
-/// chunk after the last is keystream for later, in `place`, where that of the first may be already.
+/// Encrypts whole chunks; returns `mac` with the ciphertext absorbed, each chunk during the rounds of the next. The chunk
+/// after the last is keystream for later, in `place`, which may already contain the keystream of the first.
 ///
 /// # Panics
-/// When `data` are not whole chunks.
+/// If `data` is not whole chunks.
 pub(crate) fn seal_and_make_avx2(
     _: Avx2,
     start: Start<'_>,
@@ -297,8 +295,8 @@ pub(crate) fn seal_and_make_avx2(
     place: &mut [u8; Columns::BYTES],
 ) -> Element {
     /// # Safety
-    /// `data` are whole chunks, at least one, that can be read and written, in the same place or in two that do
-    /// not overlap; `place` is valid for a chunk.
+    /// `data` is whole chunks, at least one, that are readable and writable, in the same place or in two that do not
+    /// overlap; `place` is valid for a chunk.
     #[target_feature(enable = "avx2,bmi2")]
     unsafe fn inner(
         key: &[u32; 8],
@@ -310,15 +308,15 @@ pub(crate) fn seal_and_make_avx2(
         place: *mut u8,
     ) -> Element {
         let start = Start::from_parts(key, row);
-        // SAFETY: AVX2 and BMI2 are enabled here; the caller has whole chunks, and a place for one.
+        // SAFETY: AVX2 and BMI2 are enabled here; the caller has whole chunks, and `place` with room for one.
         unsafe { Columns::seal_and_make(start, powers, mac, is_there, data, place) }
     }
     assert!(!data.is_empty() && data.len().is_multiple_of(Columns::BYTES));
     #[cfg(debug_assertions)]
     crate::dispatch::chacha20::MADE_BESIDE.hit();
     let (key, row) = start.parts();
-    // SAFETY: `Avx2` proves the features; the buffer has the bytes, the same or apart, which were checked to be
-    // whole chunks; the place is one.
+    // SAFETY: `Avx2` proves the features; the buffer has the bytes, the same or disjoint, which were checked to be whole
+    // chunks; `place` has room for one.
     unsafe {
         inner(
             key,
@@ -335,7 +333,7 @@ pub(crate) fn seal_and_make_avx2(
 /// Decrypts whole chunks; returns `mac` with the ciphertext absorbed, each chunk during its own rounds.
 ///
 /// # Panics
-/// When `data` are not whole chunks.
+/// If `data` is not whole chunks.
 pub(crate) fn open_chunks_avx2(
     _: Avx2,
     start: Start<'_>,
@@ -344,8 +342,8 @@ pub(crate) fn open_chunks_avx2(
     data: InOutBuf<'_, '_, u8>,
 ) -> Element {
     /// # Safety
-    /// `data` are whole chunks, at least one, that can be read and written, in the same place or in two that do
-    /// not overlap.
+    /// `data` is whole chunks, at least one, that are readable and writable, in the same place or in two that do not
+    /// overlap.
     #[target_feature(enable = "avx2,bmi2")]
     unsafe fn inner(
         key: &[u32; 8],
@@ -366,15 +364,15 @@ pub(crate) fn open_chunks_avx2(
     #[cfg(debug_assertions)]
     crate::dispatch::chacha20::AVX2_AND_MAC.hit();
     let (key, row) = start.parts();
-    // SAFETY: `Avx2` proves the features; the buffer has the bytes, the same or apart, which were checked to be
-    // whole chunks.
+    // SAFETY: `Avx2` proves the features; the buffer has the bytes, the same or disjoint, which were checked to be whole
+    // chunks.
     unsafe { inner(key, row, powers, mac, data.into()) }
 }
 
-/// Returns `mac` with `ciphertext` absorbed, during the rounds of a chunk of keystream from `start` on.
+/// Returns `mac` with `ciphertext` absorbed, during the rounds of a chunk of keystream that begins at `start`.
 ///
 /// # Panics
-/// When `ciphertext` has neither 256 nor 512 bytes.
+/// If `ciphertext` has neither 256 nor 512 bytes.
 pub(crate) fn make_and_mac_avx2(
     _: Avx2,
     start: Start<'_>,
@@ -384,7 +382,7 @@ pub(crate) fn make_and_mac_avx2(
     place: &mut [u8; Columns::BYTES],
 ) -> Element {
     /// # Safety
-    /// `ciphertext` is half a chunk or one; `place` is valid for writes of a chunk.
+    /// `ciphertext` is half a chunk or a whole one; `place` is valid for writes of a chunk.
     #[target_feature(enable = "avx2,bmi2")]
     unsafe fn inner(
         key: &[u32; 8],
@@ -395,23 +393,22 @@ pub(crate) fn make_and_mac_avx2(
         place: *mut u8,
     ) -> Element {
         let start = Start::from_parts(key, row);
-        // SAFETY: AVX2 and BMI2 are enabled here; the caller has checked the length, and has a place for a
-        // chunk.
+        // SAFETY: AVX2 and BMI2 are enabled here; the caller has checked the length, and has `place` with room for a chunk.
         unsafe { Columns::make_and_mac(start, powers, mac, ciphertext, place) }
     }
     assert!(matches!(ciphertext.len(), 256 | Columns::BYTES));
     #[cfg(debug_assertions)]
     crate::dispatch::chacha20::MADE_BESIDE.hit();
     let (key, row) = start.parts();
-    // SAFETY: `Avx2` proves the features; the place is a chunk, and the length was checked.
+    // SAFETY: `Avx2` proves the features; `place` is a chunk, and the length was checked.
     unsafe { inner(key, row, powers, mac, ciphertext, place.as_mut_ptr()) }
 }
 
-/// Powers that serve all parts of a message.
+/// Returns powers that serve all parts of a message.
 pub(crate) fn powers_avx512(_: Avx512, r: &Multiplier) -> IfmaPowers {
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512ifma,bmi2")]
     fn inner(r: &Multiplier) -> IfmaPowers {
-        // SAFETY: AVX-512 F, BW and IFMA are enabled here, which powers are made by.
+        // SAFETY: AVX-512 F, BW and IFMA, with which powers are computed, are enabled here.
         unsafe { IfmaPowers::new(r) }
     }
     // SAFETY: `Avx512` proves the features that `inner` enables.

@@ -5,35 +5,35 @@ use core::arch::x86_64::*;
 use super::lanes::Lanes;
 use crate::contract::{by_contract, needs_instructions};
 
-/// Carry-less multiplication of blocks, and parts of a register, for GHASH.
+/// Carry-less multiplication of blocks, and access to parts of a register, for GHASH.
 pub(super) trait Clmul: Lanes {
     needs_instructions! {
-        /// In each block the product of two halves: bit 0 of `HALVES` picks that of `self`, bit 4 that
-        /// of `other`.
+        /// Returns in each block the product of two halves: bit 0 of `HALVES` selects the half of `self`, bit 4 that of
+        /// `other`.
         fn multiply<const HALVES: i32>(self, other: Self) -> Self;
-        /// Exchanges the halves of each block.
+        /// Swaps the halves of each block.
         fn swap_halves(self) -> Self;
-        /// `block` first, zeros behind.
+        /// Returns `block` first, followed by zeros.
         fn first(block: __m128i) -> Self;
-        /// Blocks of `blocks` from `first` on, a multiple of `BLOCKS`.
+        /// Returns the blocks of `blocks` from `first` on, a multiple of `BLOCKS`.
         fn of_blocks(blocks: &[__m128i; 4], first: usize) -> Self;
-        /// The first block.
+        /// Returns the first block.
         fn low(self) -> __m128i;
-        /// The XOR of the blocks.
+        /// Returns the XOR of the blocks.
         fn fold(self) -> __m128i;
-        /// The sum of two products of single blocks, and zeros in blocks beyond.
+        /// Returns the sum of two products of single blocks, with zeros in any further blocks.
         fn two_products(a: [__m128i; 2], b: [__m128i; 2]) -> Sum<Self>;
         fn and(self, other: Self) -> Self;
-        /// Adds `n` to the last byte of every block, out of which there is no carry.
+        /// Adds `n` to the last byte of every block, without a carry out of it.
         fn count(self, n: u8) -> Self;
     }
-    /// Reads `bytes` bytes (at most a block), zeros behind, touching no byte beyond.
+    /// Reads `bytes` bytes (at most a block), followed by zeros, without accessing any byte beyond.
     ///
     /// # Safety
     /// The CPU has the instructions of this type; `from` is valid for reads of `bytes` bytes, at most 16.
     #[inline(always)]
     unsafe fn load_block(from: *const u8, bytes: usize) -> __m128i {
-        // SAFETY: the caller has `bytes` at `from`, which are a whole block or less than one.
+        // SAFETY: the caller has `bytes` at `from`, a whole block or less than one.
         unsafe {
             if bytes == __m128i::BYTES {
                 __m128i::load(from)
@@ -42,40 +42,40 @@ pub(super) trait Clmul: Lanes {
             }
         }
     }
-    /// Reads `bytes` bytes (less than `BYTES`), zeros behind, touching no byte beyond.
+    /// Reads `bytes` bytes (less than `BYTES`), followed by zeros, without accessing any byte beyond.
     ///
     /// # Safety
     /// The CPU has the instructions of this type; `from` is valid for reads of `bytes` bytes, less than `BYTES`.
     unsafe fn load_partial(from: *const u8, bytes: usize) -> Self;
-    /// Writes the first `bytes` bytes (less than `BYTES`), touching no byte beyond.
+    /// Writes the first `bytes` bytes (less than `BYTES`), without accessing any byte beyond.
     ///
     /// # Safety
     /// The CPU has the instructions of this type; `to` is valid for writes of `bytes` bytes, less than `BYTES`.
     unsafe fn store_partial(self, to: *mut u8, bytes: usize);
-    /// Reads `blocks` blocks (1 to `BLOCKS`), zeros behind, touching no byte beyond.
+    /// Reads `blocks` blocks (1 to `BLOCKS`), followed by zeros, without accessing any byte beyond.
     ///
     /// # Safety
     /// The CPU has the instructions of this type; `from` is valid for reads of `blocks` blocks, 1 to `BLOCKS`.
     unsafe fn load_blocks(from: *const u8, blocks: usize) -> Self;
-    /// Writes the first `blocks` blocks (1 to `BLOCKS`), touching no byte beyond.
+    /// Writes the first `blocks` blocks (1 to `BLOCKS`), without accessing any byte beyond.
     ///
     /// # Safety
     /// The CPU has the instructions of this type; `to` is valid for writes of `blocks` blocks, 1 to `BLOCKS`.
     unsafe fn store_blocks(self, to: *mut u8, blocks: usize);
-    /// The first `bytes` bytes (less than `BYTES`), zeros behind.
+    /// Returns the first `bytes` bytes (less than `BYTES`), followed by zeros.
     ///
     /// # Safety
     /// The CPU has the instructions of this type; `bytes` is less than `BYTES`.
     #[inline(always)]
     unsafe fn keep(self, bytes: usize) -> Self {
-        // SAFETY: the caller has the instructions; a register from any of the first 65 bytes on is in MASK, and
+        // SAFETY: the caller has the instructions; a register that begins at any of the first 65 bytes is within MASK, and
         // `bytes` is less than 64.
         unsafe { self.and(Self::load(MASK.as_ptr().add(64 - bytes))) }
     }
 }
 
-/// A sum of products, not reduced, each of four multiplications: what few blocks lose by that
-/// against Karatsuba's three, they gain in latency.
+/// A sum of products, not reduced, each of four multiplications: for a few blocks, what this costs against Karatsuba's three
+/// is made up for in latency.
 #[derive(Clone, Copy)]
 pub(super) struct Sum<V> {
     pub(super) low: V,
@@ -84,13 +84,13 @@ pub(super) struct Sum<V> {
 }
 
 impl<V: Clmul> Sum<V> {
-    /// The products block by block.
+    /// Returns the products block by block.
     ///
     /// # Safety
     /// The CPU has the instructions of `V`.
     #[inline(always)]
     pub(super) unsafe fn of(a: V, b: V) -> Self {
-        // SAFETY: four multiplications and XORs, whose instructions the caller has.
+        // SAFETY: this is four multiplications and XORs, whose instructions the caller has.
         unsafe {
             Self {
                 low: a.multiply::<0x00>(b),
@@ -116,13 +116,13 @@ impl<V: Clmul> Sum<V> {
 }
 
 impl Sum<__m128i> {
-    /// The same in the first block of wider registers.
+    /// Returns the same in the first block of wider registers.
     ///
     /// # Safety
     /// The instructions of `V` are enabled in the caller.
     #[inline(always)]
     pub(super) unsafe fn widened<V: Clmul>(self) -> Sum<V> {
-        // SAFETY: `V::first` asks for the instructions of `V` alone, which the caller has.
+        // SAFETY: `V::first` needs only the instructions of `V`, which the caller has.
         unsafe {
             Sum {
                 low: V::first(self.low),
@@ -178,10 +178,10 @@ impl Clmul for __m128i {
     unsafe fn fold(self) -> __m128i {
         self
     }
-    /// By way of general registers, in pieces that may overlap.
+    /// Goes through general registers, in pieces that may overlap.
     #[inline(always)]
     unsafe fn load_partial(from: *const u8, bytes: usize) -> Self {
-        // SAFETY: the caller has `bytes` at `from`, and each piece lies within them, from the start on or up to
+        // SAFETY: the caller has `bytes` at `from`, and each piece lies within them, beginning at the start or finishing at
         // the end.
         unsafe {
             let (mut low, mut high) = (0, 0);
@@ -206,8 +206,8 @@ impl Clmul for __m128i {
     }
     #[inline(always)]
     unsafe fn store_partial(self, to: *mut u8, bytes: usize) {
-        // SAFETY: the caller has room for `bytes` at `to`, and each piece lies within them, from the start on
-        // or up to the end.
+        // SAFETY: the caller has room for `bytes` at `to`, and each piece lies within them, beginning at the start or
+        // finishing at the end.
         unsafe {
             let low = _mm_cvtsi128_si64(self) as u64;
             if bytes >= 8 {
@@ -317,7 +317,7 @@ impl Clmul for __m512i {
             let low = _mm512_castsi512_si256(self);
             low.xor(_mm512_extracti64x4_epi64::<1>(self)).fold()
         }
-        /// On half the width: the other half of the pipes is left to AES.
+        /// Uses half the width: the other half of the pipes is left to AES.
         fn two_products(a: [__m128i; 2], b: [__m128i; 2]) -> Sum<Self> {
             let sum = __m256i::two_products(a, b);
             Sum {
@@ -337,11 +337,10 @@ impl Clmul for __m512i {
     }
     #[inline(always)]
     unsafe fn load_block(from: *const u8, bytes: usize) -> __m128i {
-        // SAFETY: the caller has AVX-512 BW and `bytes` at `from`; bytes that the mask leaves out are not
-        // touched.
+        // SAFETY: the caller has AVX-512 BW and `bytes` at `from`; bytes that the mask excludes are not accessed.
         unsafe {
-            // The pointer of an empty slice may lie in a page that is not mapped: that takes the CPU 50 ns or more, even
-            // if nothing is read.
+            // The pointer of an empty slice may lie in an unmapped page, which costs the CPU 50 ns or more even if nothing
+            // is read.
             if bytes == 0 {
                 return _mm_setzero_si128();
             }
@@ -350,12 +349,12 @@ impl Clmul for __m512i {
     }
     #[inline(always)]
     unsafe fn load_partial(from: *const u8, bytes: usize) -> Self {
-        // SAFETY: the mask leaves out what is beyond the `bytes` that the caller has at `from`.
+        // SAFETY: the mask excludes everything beyond the `bytes` that the caller has at `from`.
         unsafe { _mm512_maskz_loadu_epi8(first_bits(bytes), from.cast()) }
     }
     #[inline(always)]
     unsafe fn store_partial(self, to: *mut u8, bytes: usize) {
-        // SAFETY: the mask leaves out what is beyond the `bytes` that the caller has room for at `to`.
+        // SAFETY: the mask excludes everything beyond the `bytes` that the caller has room for at `to`.
         unsafe { _mm512_mask_storeu_epi8(to.cast(), first_bits(bytes), self) }
     }
     #[inline(always)]
@@ -370,7 +369,7 @@ impl Clmul for __m512i {
     }
 }
 
-/// Ones below bit `n`, less than 64.
+/// Returns ones below bit `n`, less than 64.
 #[inline(always)]
 fn first_bits(n: usize) -> u64 {
     (1 << n) - 1

@@ -1,22 +1,20 @@
-//! Counter-mode caching: two AES rounds fall away while only the low counter byte moves.
+//! Counter-mode caching: two AES rounds are saved while only the low counter byte changes.
 //!
-//! Byte 15 of the counter block reaches one column after the first round, together with bytes 0, 5
-//! and 10, and the second round is linear in the columns. So with those three bytes fixed
+//! Byte 15 of the counter block reaches one column after the first round, together with bytes 0, 5 and 10, and the second
+//! round is linear in the columns. So with those three bytes fixed:
 //!
 //! ```text
 //! state after 2 rounds (counter) = A[byte 15] ^ D(bytes 1-4, 6-9, 11-14)
 //! ```
 //!
-//! A is a table of 256 states (4 KiB), good for 2^40 blocks; D is one block of two rounds for each
-//! 256 blocks, found at byte 15 = 255. This is the FACE method ("FACE: Fast AES CTR mode Encryption
-//! Techniques based on the Reuse of Repetitive Data", Park and Lee, TCHES 2018). The table is
-//! indexed by the counter alone, which is public.
+//! A is a table of 256 states (4 KiB), valid for 2^40 blocks; D is one block of two rounds for each 256 blocks, computed at
+//! byte 15 = 255. This is the FACE method ("FACE: Fast AES CTR mode Encryption Techniques based on the Reuse of Repetitive
+//! Data", Park and Lee, TCHES 2018). The table is indexed by the counter alone, which is public.
 //!
-//! Cost per register of 4 blocks: 8 instead of 10 `aesenc` (12 instead of 14), no shuffle and no
-//! add, but a load more. A register may start at any entry, and the one across the wrap of byte 15
-//! takes two constants: moving the data to where the counter is a multiple of four costs more.
-//! [`ctr_fill`] makes the table out of the states that the first 256 blocks
-//! pass through anyway: two stores a register for ten `aesenc`, on another port.
+//! Cost per register of 4 blocks: 8 instead of 10 `aesenc` (12 instead of 14), no shuffle and no add, but one more load. A
+//! register may start at any entry, and one across the wrap of byte 15 takes two constants: moving the data so that the
+//! counter is a multiple of four costs more. [`ctr_fill`] fills the table with the states that the first 256 blocks pass
+//! through anyway: two stores per register for ten `aesenc`, on another port.
 
 use core::arch::x86_64::*;
 
@@ -28,15 +26,15 @@ use super::aes::round_keys;
 use super::lanes::Lanes;
 use crate::key::{BLOCK_BYTES, KeySize, Schedule};
 
-/// Blocks in a table, and the run for which one D holds.
+/// The number of blocks in a table, and in the run for which one D holds.
 pub(crate) const TABLE_BLOCKS: usize = 256;
-/// Bytes that [`ctr_fill`] takes.
+/// The number of bytes that [`ctr_fill`] processes.
 pub(crate) const TABLE_BYTES: usize = TABLE_BLOCKS * BLOCK_BYTES;
 /// The bytes of a counter block that a table depends on, besides the key.
 pub(crate) const NONCE_MASK: u128 = 0xff << 120 | 0xff << 80 | 0xff << 40;
 
-/// States after two rounds, by the low counter byte, up to a constant, and the first few again, so
-/// that a register can start at any of the 256. Wiped on drop.
+/// States after two rounds, by the low counter byte, up to a constant, followed by the first few again, so that a register
+/// can start at any of the 256. Wiped on drop.
 #[derive(Zeroize, ZeroizeOnDrop)]
 #[repr(C, align(64))]
 pub(crate) struct Table {
@@ -73,8 +71,8 @@ pub(crate) fn fill(_: Face, schedule: &Schedule, table: &mut Table, counter: u12
     unsafe { with_avx512(schedule, table, counter) }
 }
 
-/// CTR over the first [`TABLE_BYTES`] bytes of `data`, filling `table` on the way; returns the
-/// rest. The low 32 bits of `counter` do not wrap within the run.
+/// Applies counter mode to the first [`TABLE_BYTES`] bytes of `data`, filling `table` on the way, and returns the rest. The
+/// low 32 bits of `counter` do not wrap within the run.
 pub(crate) fn ctr_fill<'inp, 'out>(
     _: Face,
     schedule: &Schedule,
@@ -86,8 +84,8 @@ pub(crate) fn ctr_fill<'inp, 'out>(
     crate::dispatch::aes::FACE_FILL.hit();
     let (run, rest) = data.split_at(TABLE_BYTES);
     let (from, to) = run.into_raw();
-    // SAFETY: `Face` proves the features; the buffer answers for TABLE_BYTES at both pointers, since `split_at`
-    // panics if there are fewer.
+    // SAFETY: `Face` proves the features; the buffer guarantees TABLE_BYTES at both pointers, since `split_at` panics if
+    // there are fewer.
     unsafe {
         match schedule.size {
             KeySize::Aes128 => fill_rounds::<10>(schedule, table, counter, from, to),
@@ -98,8 +96,8 @@ pub(crate) fn ctr_fill<'inp, 'out>(
     rest
 }
 
-/// CTR over a run in which the low 32 bits of `counter` do not wrap. `table` was filled for this
-/// key and for a counter that is equal under [`NONCE_MASK`].
+/// Applies counter mode to a run in which the low 32 bits of `counter` do not wrap. `table` was filled for this key and for
+/// a counter that is equal under [`NONCE_MASK`].
 pub(crate) fn ctr_cached(
     _: Face,
     schedule: &Schedule,
@@ -111,7 +109,7 @@ pub(crate) fn ctr_cached(
     crate::dispatch::aes::FACE.hit();
     let bytes = data.len();
     let (from, to) = data.into_raw();
-    // SAFETY: `Face` proves the features; the buffer answers for `bytes` at both pointers, the same or apart.
+    // SAFETY: `Face` proves the features; the buffer guarantees `bytes` at both pointers, the same or disjoint.
     unsafe {
         match schedule.size {
             KeySize::Aes128 => cached_rounds::<10>(schedule, table, counter, from, to, bytes),
@@ -126,7 +124,7 @@ pub(crate) fn ctr_cached(
 const UNROLL: usize = 6;
 
 /// # Safety
-/// As [`ctr_fill`] says, with TABLE_BYTES at both pointers.
+/// The same as for [`ctr_fill`], with TABLE_BYTES at both pointers.
 #[target_feature(enable = "aes,vaes,avx512f,avx512bw,avx512vl")]
 unsafe fn fill_rounds<const R: usize>(
     schedule: &Schedule,
@@ -137,13 +135,13 @@ unsafe fn fill_rounds<const R: usize>(
 ) {
     let states_to = table.states.as_mut_ptr().cast::<u8>();
     let phase = counter as usize % __m512i::BLOCKS;
-    // SAFETY: the features are enabled; the spans are 256 blocks together, which both pointers
-    // have, and none goes further in the table than a register from entry 255 on.
+    // SAFETY: the features are enabled; the spans are 256 blocks in total, which both pointers have, and each stays in the
+    // table within a register from entry 255 on.
     unsafe {
         let keys = round_keys::<__m512i, R>(schedule);
         let end = counter.wrapping_add(TABLE_BLOCKS as u128);
         let zero = __m512i::splat(_mm_setzero_si128());
-        // Entries beyond the wrap of the low byte, as if it had not wrapped.
+        // The entries beyond the wrap of the low byte, as if it had not wrapped.
         let wrapped = __m512i::splat(last_state(schedule, counter).xor(last_state(schedule, end)));
         let mut constant = zero;
         while counter != end {
@@ -165,8 +163,8 @@ unsafe fn fill_rounds<const R: usize>(
             counter = counter.wrapping_add(blocks as u128);
             constant = wrapped;
         }
-        // Of the entries that the table has twice, the register across the wrap made `phase` in
-        // the second place, and the others were made in the first.
+        // Of the entries that the table has twice, the register across the wrap stored `phase` in the second place, and the
+        // others were stored in the first.
         let again_to = states_to.add(TABLE_BYTES);
         let again = upper_blocks(phase, __m512i::load(again_to), __m512i::load(states_to));
         again.store(states_to);
@@ -175,8 +173,7 @@ unsafe fn fill_rounds<const R: usize>(
 }
 
 /// # Safety
-/// The features are enabled in the caller; `bytes`, a multiple of a register, are there at the
-/// three pointers.
+/// The features are enabled in the caller; `bytes`, a multiple of a register, are available at the three pointers.
 #[inline(always)]
 unsafe fn fill_span<const R: usize>(
     keys: &[__m512i; 15],
@@ -187,7 +184,7 @@ unsafe fn fill_span<const R: usize>(
     to: *mut u8,
     bytes: usize,
 ) {
-    // SAFETY: the features are enabled; `at` is a multiple of a register less than `bytes`.
+    // SAFETY: the features are enabled; `at` is a multiple of a register and less than `bytes`.
     unsafe {
         let mut counters = __m512i::counters(counter);
         let mut at = 0;
@@ -210,7 +207,7 @@ unsafe fn fill_span<const R: usize>(
 }
 
 /// # Safety
-/// As [`ctr_cached`] says, with `bytes` at both pointers.
+/// The same as for [`ctr_cached`], with `bytes` at both pointers.
 #[target_feature(enable = "aes,vaes,avx512f,avx512bw,avx512vl")]
 unsafe fn cached_rounds<const R: usize>(
     schedule: &Schedule,
@@ -220,9 +217,8 @@ unsafe fn cached_rounds<const R: usize>(
     mut to: *mut u8,
     mut bytes: usize,
 ) {
-    // SAFETY: the features are enabled; `bytes` counts what is left at both pointers, and every
-    // step takes no more than that. A span ends before the wrap of the low byte or is the register
-    // across it, so that it ends within the table.
+    // SAFETY: the features are enabled; `bytes` counts the rest at both pointers, and no step takes more than that. A span
+    // stops before the wrap of the low byte or is the register across it, so it stays within the table.
     unsafe {
         let keys = round_keys::<__m512i, R>(schedule);
         while bytes > 0 {
@@ -246,8 +242,8 @@ unsafe fn cached_rounds<const R: usize>(
 }
 
 /// # Safety
-/// The features are enabled in the caller; `bytes` are there at `from` and `to`, and as many
-/// rounded up to a register at `states`.
+/// The features are enabled in the caller; `bytes` are available at `from` and `to`, and the same number rounded up to a
+/// register at `states`.
 #[inline(always)]
 unsafe fn cached_span<const R: usize>(
     keys: &[__m512i; 15],
@@ -258,7 +254,7 @@ unsafe fn cached_span<const R: usize>(
     mut bytes: usize,
 ) {
     const REGISTER: usize = __m512i::BYTES;
-    // SAFETY: `bytes` counts what is left, and no more than that is touched at `from` and `to`.
+    // SAFETY: `bytes` counts the rest, and no more than that is accessed at `from` and `to`.
     unsafe {
         while bytes >= UNROLL * REGISTER {
             let mut lanes = [constant; UNROLL];
@@ -299,7 +295,7 @@ unsafe fn cached_span<const R: usize>(
     }
 }
 
-/// D of the 256 blocks that `counter` lies in.
+/// Returns D of the 256 blocks that contain `counter`.
 ///
 /// # Safety
 /// The features are enabled in the caller. Entry 255 of `table` is filled.
@@ -312,7 +308,7 @@ unsafe fn constant(schedule: &Schedule, table: &Table, counter: u128) -> __m512i
     }
 }
 
-/// The state after two rounds of the last of the 256 blocks that `counter` lies in.
+/// Returns the state after two rounds of the last of the 256 blocks that contain `counter`.
 ///
 /// # Safety
 /// The features are enabled in the caller.
@@ -326,12 +322,12 @@ pub(super) unsafe fn last_state(schedule: &Schedule, counter: u128) -> __m128i {
     }
 }
 
-/// The first `n` blocks of `lower` and the others of `upper`.
+/// Returns the first `n` blocks of `lower` and the others of `upper`.
 ///
 /// # Safety
 /// The features are enabled in the caller.
 #[inline(always)]
 pub(super) unsafe fn upper_blocks(n: usize, lower: __m512i, upper: __m512i) -> __m512i {
-    // SAFETY: AVX-512 F is enabled in the caller, which blends words of 64 bits.
+    // SAFETY: AVX-512 F, which blends 64-bit words, is enabled in the caller.
     unsafe { _mm512_mask_blend_epi64(0xff << (2 * n), lower, upper) }
 }

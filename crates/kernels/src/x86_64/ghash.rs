@@ -1,9 +1,8 @@
 //! GHASH (SP 800-38D, section 6.4) for every register width, written once over [`Clmul`].
 //!
-//! Blocks are taken with their bytes reversed, and the key as x times H in that order: then GHASH
-//! is POLYVAL (RFC 8452, appendix A), whose product needs no shift, and the reduction after it is
-//! Montgomery's with two multiplications by the polynomial's upper half (Gueron and Kounavis,
-//! "Intel Carry-Less Multiplication Instruction and its Usage for Computing the GCM Mode").
+//! Blocks are taken byte-reversed, and the key as x times H in that order: then GHASH is POLYVAL (RFC 8452, appendix A),
+//! whose product needs no shift, and the reduction after it is Montgomery's with two multiplications by the polynomial's
+//! upper half (Gueron and Kounavis, "Intel Carry-Less Multiplication Instruction and its Usage for Computing the GCM Mode").
 //!
 //! ```text
 //! y ^ X1      X2      ...   Xn        a chunk of blocks
@@ -11,10 +10,10 @@
 //!   reduce the sum once, fold the lanes: the next y
 //! ```
 //!
-//! On Zen 4 `vpclmulqdq` takes its pipes from `vaesenc`: measured on 512 bits, eight rounds take 8
-//! cycles, with two multiplications among them 10. So Karatsuba's method saves a whole cycle a
-//! register over four multiplications; of what it takes instead, the shuffle is free and the XOR
-//! costs a quarter of one (eight rounds with eight XORs: 9.8 cycles).
+//! On Zen 4 `vpclmulqdq` competes with `vaesenc` for its pipes: measured on 512 bits, eight rounds take 8 cycles, with two
+//! multiplications among them 10. So Karatsuba's method saves a whole cycle per register over four multiplications; of its
+//! extra instructions, the shuffle is free and the XOR costs a quarter of a cycle (eight rounds with eight XORs: 9.8
+//! cycles).
 
 use core::arch::x86_64::*;
 
@@ -23,8 +22,8 @@ use super::lanes::Lanes;
 use crate::portable::ghash::POLYNOMIAL;
 use crate::wipe::wipe;
 
-/// Blocks between two reductions once the long table is made. Measured on Zen 4 under AES-256, 32,
-/// 64 and 128 give 10.1, 10.4 and 10.8 GB/s at 2 KiB and 12.2, 12.4 and 12.5 at 1 MiB.
+/// The number of blocks between two reductions once the long table is computed. Measured on Zen 4 under AES-256, 32, 64 and
+/// 128 give 10.1, 10.4 and 10.8 GB/s at 2 KiB and 12.2, 12.4 and 12.5 at 1 MiB.
 pub(crate) const LONG_BLOCKS: usize = 128;
 /// The same with the middle table, whose powers pay off within a single message of 16 KiB.
 pub(crate) const MIDDLE_BLOCKS: usize = 32;
@@ -32,24 +31,24 @@ pub(crate) const MIDDLE_BLOCKS: usize = 32;
 pub(crate) const SHORT_BLOCKS: usize = 16;
 /// The same with the few powers that a key has from the start.
 pub(crate) const FEW_BLOCKS: usize = 4;
-/// The last chunk of a message may have this many more, so that neither the block of lengths nor
-/// short associated data make another.
+/// The last chunk of a message may have this many more, so that neither the block of lengths nor short associated data needs
+/// another chunk.
 pub(crate) const MORE_BLOCKS: usize = 4;
-/// Powers in the long table.
+/// The number of powers in the long table.
 const POWERS: usize = LONG_BLOCKS + MORE_BLOCKS;
-/// A register may reach beyond H by the blocks that it has too many; they find zeros. A multiple of
-/// a cache line, as `POWERS` is: the registers of whole groups then lie in one each.
+/// A register may reach past H by its surplus blocks; they meet zeros. A multiple of a cache line, as `POWERS` is, so that
+/// each register of a whole group lies in one line.
 const PADDED: usize = POWERS + __m512i::BLOCKS;
 
-/// Those that a key has from the start, and as many blocks beyond H as the widest register reaches.
+/// The powers that a key has from the start, plus as many blocks past H as the widest register reaches.
 const FEW_POWERS: usize = FEW_BLOCKS + MORE_BLOCKS;
 const FEW_PADDED: usize = FEW_POWERS + __m512i::BLOCKS - 1;
 
-/// Powers of H in falling order: those of a chunk lie in the order of its blocks, and end with H.
+/// Powers of H in falling order: those of a chunk are in the order of its blocks, and end with H.
 #[repr(C, align(64))]
 pub(crate) struct Powers {
     powers: [u128; PADDED],
-    /// The sum of the halves of each, in both halves.
+    /// For each power, the sum of its halves, in both halves.
     sums: [u128; PADDED],
 }
 
@@ -80,21 +79,21 @@ impl Few {
     }
 }
 
-/// Where powers lie.
+/// Where powers are stored.
 #[derive(Clone, Copy)]
 struct Place {
-    /// Past H.
+    /// The address just past H.
     end: *mut u8,
-    /// From a power to the sum of its halves, in bytes.
+    /// The distance from a power to the sum of its halves, in bytes.
     sums: usize,
 }
 
 impl Place {
     /// # Safety
-    /// `few` can be read, and written where the place is written to.
+    /// `few` is valid for reads, and for writes if the place is written to.
     #[inline(always)]
     unsafe fn of_few(few: *mut Few) -> Self {
-        // SAFETY: the end of the powers lies within `few`, which the caller has.
+        // SAFETY: the end of the powers is within `few`, which the caller guarantees.
         let end = unsafe { (&raw mut (*few).powers).cast::<u8>().add(16 * FEW_POWERS) };
         Self {
             end,
@@ -103,10 +102,10 @@ impl Place {
     }
 
     /// # Safety
-    /// As [`of_few`](Self::of_few).
+    /// The same as for [`of_few`](Self::of_few).
     #[inline(always)]
     unsafe fn of_table(table: *mut Powers) -> Self {
-        // SAFETY: the end of the powers lies within `table`, which the caller has.
+        // SAFETY: the end of the powers is within `table`, which the caller guarantees.
         let end = unsafe { (&raw mut (*table).powers).cast::<u8>().add(16 * POWERS) };
         Self {
             end,
@@ -114,13 +113,13 @@ impl Place {
         }
     }
 
-    /// Where the power of H to `first` lies, and the sum of its halves.
+    /// Returns the addresses of the `first`-th power of H and of the sum of its halves.
     ///
     /// # Safety
-    /// There are so many powers.
+    /// There are at least `first` powers.
     #[inline(always)]
     unsafe fn of(self, first: usize) -> (*mut u8, *mut u8) {
-        // SAFETY: the caller says that the power is there; the sums lie as far behind the powers.
+        // SAFETY: the caller guarantees that the power exists; the sums lie at the same distance behind all powers.
         unsafe {
             let power = self.end.sub(16 * first);
             (power, power.add(self.sums))
@@ -134,7 +133,7 @@ impl Powers {
         sums: [0; PADDED],
     };
 
-    /// Wipes those of the table for so many blocks.
+    /// Wipes the powers of the table for this number of blocks.
     #[inline(always)]
     pub(crate) fn wipe<const BLOCKS: usize>(&mut self) {
         let first = const { POWERS - BLOCKS - MORE_BLOCKS };
@@ -152,28 +151,28 @@ impl Powers {
 /// The powers that a kernel may read: those up to `limit + MORE_BLOCKS`.
 #[derive(Clone, Copy)]
 pub(crate) struct View {
-    /// Past H.
+    /// The address just past H.
     end: *const u8,
     limit: u32,
     sums: u32,
 }
 
 impl View {
-    /// The few powers.
+    /// Returns a view of the few powers.
     ///
     /// # Safety
-    /// They have been made, and no thread writes them while the view is used.
+    /// They are computed, and no thread writes them while the view is used.
     #[inline(always)]
     pub(crate) unsafe fn of_few(few: *const Few) -> Self {
-        // SAFETY: the caller has made `few`; a view only reads.
+        // SAFETY: the caller has computed `few`; a view only reads.
         unsafe { Self::new(Place::of_few(few.cast_mut()), FEW_BLOCKS) }
     }
 
     /// # Safety
-    /// The first `limit` + 4 powers of the table have been made, and no thread writes them while the view is used.
+    /// The first `limit` + 4 powers of the table are computed, and no thread writes them while the view is used.
     #[inline(always)]
     pub(crate) unsafe fn of_table(table: *const Powers, limit: usize) -> Self {
-        // SAFETY: the caller has made the table up to `limit` and four; a view only reads.
+        // SAFETY: the caller has computed the table up to `limit` + 4; a view only reads.
         unsafe { Self::new(Place::of_table(table.cast_mut()), limit) }
     }
 
@@ -186,53 +185,53 @@ impl View {
         }
     }
 
-    /// Blocks between two reductions.
+    /// Returns the number of blocks between two reductions.
     #[inline(always)]
     pub(super) fn limit(self) -> usize {
         self.limit as usize
     }
 
-    /// From a power to the sum of its halves, in bytes.
+    /// Returns the distance from a power to the sum of its halves, in bytes.
     #[inline(always)]
     pub(super) fn sums(self) -> usize {
         self.sums as usize
     }
 
-    /// Whether as many blocks make a single chunk.
+    /// Returns whether this number of blocks fits in a single chunk.
     #[inline(always)]
     pub(crate) fn holds(self, blocks: usize) -> bool {
         blocks <= self.limit() + MORE_BLOCKS
     }
 
-    /// Where the power of H to `first` lies, those below it behind, and the sums of halves [`sums`](Self::sums) on.
+    /// Returns the address of the `first`-th power of H; the lower powers follow it, and the sums of halves are
+    /// [`sums`](Self::sums) further on.
     ///
     /// # Safety
-    /// `first` is 1 to the limit and 4.
+    /// `first` is from 1 to the limit plus 4.
     #[inline(always)]
     pub(super) unsafe fn place(self, first: usize) -> *const u8 {
-        // SAFETY: `first` is at most the limit and 4, as the caller says, and as many powers lie before the
-        // end.
+        // SAFETY: the caller guarantees that `first` is at most the limit plus 4, and that many powers lie before the end.
         unsafe { self.end.sub(16 * first) }
     }
 
-    /// The powers of H from the one to `first` (at least 1) downwards.
+    /// Returns the powers of H from the `first`-th (at least 1) downwards.
     ///
     /// # Safety
-    /// The instructions of `V` are enabled in the caller; `first` is at most the view's limit and 4.
+    /// The instructions of `V` are enabled in the caller; `first` is at most the view's limit plus 4.
     #[inline(always)]
     pub(super) unsafe fn powers<V: Lanes>(self, first: usize) -> V {
-        // SAFETY: the power is there, as the caller says, and a register beyond H can be read.
+        // SAFETY: the caller guarantees that the power exists, and a register past H is readable.
         unsafe { V::load(self.place(first)) }
     }
 }
 
-/// The key of GHASH as an element of POLYVAL's field (mulX_POLYVAL), out of the key block H.
+/// Computes the key of GHASH as an element of POLYVAL's field (mulX_POLYVAL) from the key block H.
 ///
 /// # Safety
 /// SSSE3 is enabled in the caller.
 #[inline(always)]
 pub(super) unsafe fn key(h: __m128i) -> __m128i {
-    // SAFETY: SSSE3 is enabled in the caller, for the reversal of bytes; the rest is SSE2.
+    // SAFETY: SSSE3 is enabled in the caller, for the byte reversal; the rest is SSE2.
     unsafe {
         let h = h.swap_bytes();
         let carries = _mm_slli_si128::<8>(_mm_srli_epi64::<63>(h));
@@ -244,10 +243,11 @@ pub(super) unsafe fn key(h: __m128i) -> __m128i {
     }
 }
 
-/// Makes the few powers out of H, an element of POLYVAL's field.
+/// Computes the few powers from H, an element of POLYVAL's field.
 ///
-/// Zen 5 takes 2 cycles for a carry-less multiplication of any width, and 20 for a square or product to be there. So there
-/// are as few as can be, and 512 bits go on from registers: out of memory the last step would wait another 8 cycles.
+/// On Zen 5 a carry-less multiplication of any width takes 2 cycles, and the result of a square or product takes 20. So
+/// there are as few of them as possible, and 512 bits continue from registers: from memory the last step would wait another
+/// 8 cycles.
 ///
 /// # Safety
 /// The instructions of `V` are enabled in the caller; no other code uses `few`.
@@ -255,7 +255,7 @@ pub(super) unsafe fn key(h: __m128i) -> __m128i {
 pub(super) unsafe fn make_few<V: Clmul>(few: *mut Few, h: __m128i) {
     const END: usize = FEW_POWERS;
     const { assert!(END == 8) };
-    // SAFETY: `few` is the caller's alone and has eight powers; each `put` is of a register from 4 or 8
+    // SAFETY: the caller has exclusive use of `few`, which has eight powers; each `put` writes a register from 4 or 8
     // downwards.
     unsafe {
         let powers = Place::of_few(few);
@@ -278,14 +278,14 @@ pub(super) unsafe fn make_few<V: Clmul>(few: *mut Few, h: __m128i) {
     }
 }
 
-/// Makes the short table, from the few powers.
+/// Computes the short table from the few powers.
 ///
 /// # Safety
-/// The instructions of `V` are enabled in the caller; the few have been made, and no other code uses the table.
+/// The instructions of `V` are enabled in the caller; the few powers are computed, and no other code uses the table.
 #[inline(always)]
 pub(super) unsafe fn make_short<V: Clmul>(few: *const Few, table: *mut Powers) {
-    // SAFETY: both tables have the first eight powers and sums, and do not overlap, since one is written by the
-    // caller alone.
+    // SAFETY: both tables have the first eight powers and sums, and do not overlap, since only the caller uses the one
+    // written.
     unsafe {
         let (from, to) = (Place::of_few(few.cast_mut()), Place::of_table(table));
         let ((powers, sums), (powers_to, sums_to)) = (from.of(FEW_POWERS), to.of(FEW_POWERS));
@@ -295,40 +295,39 @@ pub(super) unsafe fn make_short<V: Clmul>(few: *const Few, table: *mut Powers) {
     }
 }
 
-/// Makes what the middle table has beyond the short one.
+/// Computes the powers that the middle table has beyond the short one.
 ///
 /// # Safety
-/// The instructions of `V` are enabled in the caller; the short table has been made, and no other code
-/// uses any of the other powers.
+/// The instructions of `V` are enabled in the caller; the short table is computed, and no other code uses any of the other
+/// powers.
 #[inline(always)]
 pub(super) unsafe fn make_middle<V: Clmul>(table: *mut Powers) {
     const MADE: usize = SHORT_BLOCKS + MORE_BLOCKS;
-    // SAFETY: the caller has made the short table's powers, from which those up to the middle table's are made;
-    // no other code uses these.
+    // SAFETY: the caller has computed the short table's powers, from which those up to the middle table's are computed; no
+    // other code uses these.
     unsafe { go_on::<V>(Place::of_table(table), MADE, MIDDLE_BLOCKS + MORE_BLOCKS) }
 }
 
-/// Makes what the long table has beyond the middle one.
+/// Computes the powers that the long table has beyond the middle one.
 ///
 /// # Safety
-/// As [`make_middle`], after that.
+/// The same as for [`make_middle`], after that call.
 #[inline(always)]
 pub(super) unsafe fn make_long<V: Clmul>(table: *mut Powers) {
     const MADE: usize = MIDDLE_BLOCKS + MORE_BLOCKS;
-    // SAFETY: the caller has made the middle table's powers, from which those up to the end are made; no other
-    // code uses these.
+    // SAFETY: the caller has computed the middle table's powers, from which those up to the end are computed; no other code
+    // uses these.
     unsafe { go_on::<V>(Place::of_table(table), MADE, POWERS) }
 }
 
-/// From `made` powers to `end`, both multiples of four. All that are there are multiplied by the
-/// highest of them, so that few products wait for another.
+/// Computes the powers from `made` to `end`, both multiples of four. All existing powers are multiplied by the highest of
+/// them, so that few products wait for another.
 ///
 /// # Safety
-/// As [`make_long`].
+/// The same as for [`make_long`].
 #[inline(always)]
 unsafe fn go_on<V: Clmul>(powers: Place, mut made: usize, end: usize) {
-    // SAFETY: the powers up to `made` are there, at least a register, and `i` is at most `end`, for which there
-    // is room.
+    // SAFETY: the powers up to `made`, at least a register, are computed, and `i` is at most `end`, for which there is room.
     unsafe {
         while made < end {
             let step = Power::<V>::get(powers, made).first();
@@ -354,18 +353,18 @@ impl<V: Clmul> Power<V> {
     /// The instructions of `V` are enabled in the caller of this and the other methods.
     #[inline(always)]
     unsafe fn new(value: V) -> Self {
-        // SAFETY: the caller has the instructions of `V` to exchange halves and add them.
+        // SAFETY: the caller has the instructions of `V`, which swap the halves and add them.
         let sum = unsafe { value.xor(value.swap_halves()) };
         Self { value, sum }
     }
 
-    /// The first of them in every block.
+    /// Returns the first power in every block.
     ///
     /// # Safety
     /// The CPU has the instructions of `V`.
     #[inline(always)]
     unsafe fn first(self) -> Self {
-        // SAFETY: `low` and `splat` ask for the instructions of `V`, which the caller has.
+        // SAFETY: `low` and `splat` need the instructions of `V`, which the caller has.
         unsafe {
             Self {
                 value: V::splat(self.value.low()),
@@ -374,7 +373,7 @@ impl<V: Clmul> Power<V> {
         }
     }
 
-    /// The products block by block, by Karatsuba's method: the sums are there.
+    /// Returns the products block by block, computed with Karatsuba's method: the sums are available.
     ///
     /// # Safety
     /// The CPU has the instructions of `V`.
@@ -389,13 +388,13 @@ impl<V: Clmul> Power<V> {
         }
     }
 
-    /// Those from the one to `first` downwards.
+    /// Loads the powers from the `first`-th downwards.
     ///
     /// # Safety
-    /// They have been made, and no other code writes them.
+    /// They are computed, and no other code writes them.
     #[inline(always)]
     unsafe fn get(powers: Place, first: usize) -> Self {
-        // SAFETY: the caller has made the powers from `first` downwards, and a register beyond H can be read.
+        // SAFETY: the caller has computed the powers from `first` downwards, and a register past H is readable.
         unsafe {
             let (power, sum) = powers.of(first);
             Self {
@@ -405,13 +404,13 @@ impl<V: Clmul> Power<V> {
         }
     }
 
-    /// Stores them as those from the one to `first` downwards.
+    /// Stores them as the powers from the `first`-th downwards.
     ///
     /// # Safety
-    /// No other code uses them; `first` is `V::BLOCKS` to as many as there are.
+    /// No other code uses them; `first` is at least `V::BLOCKS` and at most the number of powers.
     #[inline(always)]
     unsafe fn put(self, powers: Place, first: usize) {
-        // SAFETY: a register from `first` downwards lies within the powers, which the caller alone uses.
+        // SAFETY: a register from `first` downwards lies within the powers, of which the caller has exclusive use.
         unsafe {
             let (power, sum) = powers.of(first);
             self.value.store(power);
@@ -420,7 +419,7 @@ impl<V: Clmul> Power<V> {
     }
 }
 
-/// The product of elements of POLYVAL's field, block by block.
+/// Returns the product of elements of POLYVAL's field, block by block.
 ///
 /// # Safety
 /// The instructions of `V` are enabled in the caller.
@@ -433,26 +432,26 @@ pub(super) unsafe fn times<V: Clmul>(a: V, b: V) -> V {
     }
 }
 
-/// As [`times`] of `a` with itself: the middle of the product is zero.
+/// Like [`times`] of `a` with itself: the middle of the product is zero.
 ///
 /// # Safety
-/// As [`times`].
+/// The same as for [`times`].
 #[inline(always)]
 unsafe fn square(a: __m128i) -> __m128i {
-    // SAFETY: the caller has PCLMULQDQ, which `times` asks for too.
+    // SAFETY: the caller has PCLMULQDQ, which `times` needs too.
     unsafe {
         let (low, high) = (a.multiply::<0x00>(a), a.multiply::<0x11>(a));
         reduce(low, _mm_setzero_si128(), high)
     }
 }
 
-/// `low + middle x^64 + high x^128`, over x^128, in POLYVAL's field.
+/// Returns `low + middle x^64 + high x^128`, divided by x^128, in POLYVAL's field.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`.
 #[inline(always)]
 unsafe fn reduce<V: Clmul>(low: V, middle: V, high: V) -> V {
-    // SAFETY: there are only registers here, and the caller has the instructions of `V`.
+    // SAFETY: this uses only registers, and the caller has the instructions of `V`.
     unsafe {
         let polynomial = V::splat(_mm_set_epi64x(0, (POLYNOMIAL >> 64) as i64));
         let low = low.swap_halves().xor(low.multiply::<0x00>(polynomial));
@@ -463,41 +462,41 @@ unsafe fn reduce<V: Clmul>(low: V, middle: V, high: V) -> V {
 }
 
 impl<V: Clmul> Sum<V> {
-    /// The sum over all blocks, in POLYVAL's field.
+    /// Returns the sum over all blocks, in POLYVAL's field.
     ///
     /// # Safety
     /// The instructions of `V` are enabled in the caller.
     #[inline(always)]
     pub(super) unsafe fn reduced(self) -> __m128i {
-        // SAFETY: the reduction and the sum of the lanes are of instructions of `V`, which the caller has.
+        // SAFETY: the reduction and the sum of the lanes use instructions of `V`, which the caller has.
         unsafe { reduce(self.low, self.middle, self.high).fold() }
     }
 }
 
-/// GHASH under way: the sum of a chunk's products, not reduced.
+/// A GHASH computation in progress: the sum of a chunk's products, not reduced.
 pub(super) struct Hash<V> {
     low: V,
     middle: V,
     high: V,
-    /// The result so far, to be added to the next block, until it has been.
+    /// The result so far, until it has been added to the next block.
     y: V,
-    /// Bytes of powers from the one for the next block to the last.
+    /// The number of bytes of powers from the one for the next block to the last.
     left: usize,
-    /// Blocks of the chunks after this one.
+    /// The number of blocks in the chunks after this one.
     later: usize,
     view: View,
 }
 
 impl<V: Clmul> Hash<V> {
-    /// Goes on from `y` with `blocks` blocks (at least one), which must be absorbed in registers
-    /// that are full while more than the view's limit and 4 is left, but for the first chunk's.
+    /// Continues from `y` with `blocks` blocks (at least one). They must be absorbed in full registers while more than the
+    /// view's limit plus 4 are left, except for those of the first chunk.
     ///
     /// # Safety
-    /// The instructions of `V` are enabled in the caller of this and the other methods; the view
-    /// holds while the value is used.
+    /// The instructions of `V` are enabled in the caller of this and the other methods; the view is valid while the value is
+    /// used.
     #[inline(always)]
     pub(super) unsafe fn new(view: View, y: __m128i, blocks: usize) -> Self {
-        // SAFETY: `first` and zeros ask for the instructions of `V`, which the caller has.
+        // SAFETY: `first` and zeros need the instructions of `V`, which the caller has.
         unsafe {
             let zero = V::first(_mm_setzero_si128());
             let mut hash = Self {
@@ -514,13 +513,13 @@ impl<V: Clmul> Hash<V> {
         }
     }
 
-    /// Whether as many blocks make a single chunk.
+    /// Returns whether this number of blocks fits in a single chunk.
     #[inline(always)]
     pub(super) fn is_one_chunk(view: View, blocks: usize) -> bool {
         view.holds(blocks)
     }
 
-    /// Whether chunks have room for groups of so many blocks.
+    /// Returns whether chunks have room for groups of this many blocks.
     #[inline(always)]
     pub(super) fn takes_groups(&self, blocks: usize) -> bool {
         self.view.limit() >= blocks
@@ -537,28 +536,27 @@ impl<V: Clmul> Hash<V> {
         self.later -= chunk;
     }
 
-    /// Takes the next `blocks` blocks (1 to a register), in the byte order of the message; behind
-    /// them are zeros.
+    /// Absorbs the next `blocks` blocks (from 1 to a register), in the byte order of the message and followed by zeros.
     ///
     /// # Safety
-    /// As for [`new`](Self::new); `blocks` are left.
+    /// The same as for [`new`](Self::new); `blocks` are left.
     #[inline(always)]
     pub(super) unsafe fn absorb(&mut self, data: V, blocks: usize) {
-        // SAFETY: `blocks` are left, as the caller says, so that powers for a register are there.
+        // SAFETY: the caller guarantees that `blocks` are left, so powers for a register exist.
         unsafe {
             self.add_product(data.swap_bytes(), 0);
             self.advance(blocks);
         }
     }
 
-    /// Takes one block, its bytes reversed: half the pipe slots of a wide register.
+    /// Absorbs one byte-reversed block: half the pipe slots of a wide register.
     ///
     /// # Safety
-    /// As for [`new`](Self::new); a block is left.
+    /// The same as for [`new`](Self::new); a block is left.
     #[inline(always)]
     pub(super) unsafe fn absorb_block(&mut self, data: __m128i) {
-        // SAFETY: the sum of one block takes the instructions of `__m128i`, which `V` has too; `left` is that
-        // of this chunk, in which a block is left.
+        // SAFETY: the sum of one block needs the instructions of `__m128i`, which `V` includes; `left` is that of this
+        // chunk, in which a block is left.
         unsafe {
             let mut hash = Hash::<__m128i> {
                 low: _mm_setzero_si128(),
@@ -578,15 +576,15 @@ impl<V: Clmul> Hash<V> {
         }
     }
 
-    /// Register `i` of a group that lies within a chunk, the bytes of its blocks reversed.
-    /// [`advance`](Self::advance) follows after the last.
+    /// Absorbs register `i`, with byte-reversed blocks, of a group that lies within a chunk. [`advance`](Self::advance)
+    /// follows after the last.
     ///
     /// # Safety
-    /// As for [`new`](Self::new); the register's first block is within the chunk.
+    /// The same as for [`new`](Self::new); the register's first block is within the chunk.
     #[inline(always)]
     pub(super) unsafe fn add_product(&mut self, mut data: V, i: usize) {
-        // SAFETY: the register begins within the chunk, as the caller says, and powers reach from `left` bytes
-        // before their end to a register beyond.
+        // SAFETY: the caller guarantees that the register begins within the chunk, and powers reach from `left` bytes before
+        // their end to a register past it.
         unsafe {
             if i == 0 {
                 data = data.xor(self.y);
@@ -606,7 +604,7 @@ impl<V: Clmul> Hash<V> {
     /// Counts blocks that have been multiplied.
     ///
     /// # Safety
-    /// As for [`new`](Self::new); so many blocks have been multiplied.
+    /// The same as for [`new`](Self::new); this many blocks have been multiplied.
     #[inline(always)]
     pub(super) unsafe fn advance(&mut self, blocks: usize) {
         self.left -= 16 * blocks;
@@ -625,17 +623,17 @@ impl<V: Clmul> Hash<V> {
     /// The CPU has the instructions of `V`.
     #[inline(always)]
     unsafe fn sum(&self) -> __m128i {
-        // SAFETY: the caller has the instructions of `V`, of which XORs and the reduction are.
+        // SAFETY: the caller has the instructions of `V`, which include the XORs and the reduction.
         unsafe {
             let middle = self.middle.xor(self.low).xor(self.high);
             reduce(self.low, middle, self.high).fold()
         }
     }
 
-    /// The result, when every block has been absorbed.
+    /// Returns the result once every block is absorbed.
     ///
     /// # Safety
-    /// As for [`new`](Self::new); every block has been absorbed.
+    /// The same as for [`new`](Self::new); every block has been absorbed.
     #[inline(always)]
     pub(super) unsafe fn finish(self) -> __m128i {
         debug_assert!(self.later == 0 && self.left == 0);
@@ -643,14 +641,13 @@ impl<V: Clmul> Hash<V> {
         unsafe { self.sum() }
     }
 
-    /// Takes `bytes` bytes; a block begun is filled with zeros.
+    /// Absorbs `bytes` bytes; a partial block is padded with zeros.
     ///
     /// # Safety
     /// `bytes` are readable at `from`.
     #[inline(always)]
     pub(super) unsafe fn absorb_bytes(&mut self, mut from: *const u8, mut bytes: usize) {
-        // SAFETY: `bytes` counts what is left of those that the caller has at `from`, and of the blocks that
-        // `new` was told.
+        // SAFETY: `bytes` counts the rest of those that the caller has at `from`, and of the blocks that `new` was given.
         unsafe {
             while bytes >= V::BYTES {
                 self.absorb(V::load(from), V::BLOCKS);

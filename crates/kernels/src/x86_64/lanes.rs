@@ -1,5 +1,4 @@
-//! One to four AES blocks in a vector register: the instructions that the algorithms of this
-//! folder are written in.
+//! One to four AES blocks in a vector register: the instructions used by the algorithms in this folder.
 
 use core::arch::{asm, x86_64::*};
 
@@ -11,8 +10,8 @@ use crate::key::BLOCK_BYTES;
 pub(super) trait Lanes: Copy {
     const BLOCKS: usize;
     const BYTES: usize = Self::BLOCKS * BLOCK_BYTES;
-    /// Less than 512 bits: there are 16 registers, too few for states and round keys, so that keys are read when their
-    /// round comes, and two `aesenc` a cycle leave fewer slots for other instructions.
+    /// Whether a register has less than 512 bits: then there are only 16, too few for states and round keys, so that keys
+    /// are read in the round that uses them, and two `aesenc` per cycle leave fewer slots for other instructions.
     const NARROW: bool = Self::BLOCKS < 4;
 
     needs_instructions! {
@@ -20,18 +19,17 @@ pub(super) trait Lanes: Copy {
         fn xor(self, other: Self) -> Self;
         fn round(self, key: Self) -> Self;
         fn last_round(self, key: Self) -> Self;
-        /// The same value; where registers are few, one that the compiler computes here and not
-        /// elsewhere.
+        /// Returns the same value; if registers are few, one that the compiler computes here and not elsewhere.
         fn pin(self) -> Self;
         fn inverse_round(self, key: Self) -> Self;
         fn last_inverse_round(self, key: Self) -> Self;
-        /// `before`, then all blocks of this but the last.
+        /// Returns `before`, then all blocks of `self` but the last.
         fn one_block_on(self, before: __m128i) -> Self;
-        /// As little-endian integers: `first`, `first + 1`, ... with no carry out of the low 32 bits.
+        /// Returns, as little-endian integers, `first`, `first + 1`, ... with no carry out of the low 32 bits.
         fn counters(first: u128) -> Self;
         /// Adds `n` to the low 32 bits of every block.
         fn advance(self, n: u32) -> Self;
-        /// Turns little-endian integers into counter blocks.
+        /// Converts little-endian integers to counter blocks.
         fn swap_bytes(self) -> Self;
     }
     /// Reads `BYTES` bytes.
@@ -44,24 +42,24 @@ pub(super) trait Lanes: Copy {
     /// # Safety
     /// The CPU has the instructions of this type; `to` is valid for writes of `BYTES` bytes, aligned or not.
     unsafe fn store(self, to: *mut u8);
-    /// Encrypts the last round, XORs the first `bytes` (less than `BYTES`) of the result onto
-    /// `from` and writes as many to `to`, touching no byte beyond.
+    /// Encrypts the last round, XORs the first `bytes` (less than `BYTES`) of the result onto those at `from` and writes
+    /// them to `to`, without accessing any byte beyond.
     ///
     /// # Safety
-    /// The CPU has the instructions of this type; `bytes`, less than `BYTES`, are readable at `from` and writable at
-    /// `to`, the same place or one that does not overlap.
+    /// The CPU has the instructions of this type; `bytes`, less than `BYTES`, are readable at `from` and writable at `to`,
+    /// which are the same place or do not overlap.
     unsafe fn last_round_partial(self, key: Self, from: *const u8, to: *mut u8, bytes: usize);
 }
 
 const REVERSE: [i8; 16] = [15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0];
 
-/// `last_round_partial` by halves of type `$half`: whole ones first, then what is left. Masked moves
-/// would do it in one, but one that reaches into a page not mapped takes the CPU some 170 ns, and
-/// data often ends at the end of a page; nor can a load that follows take its data from the store.
+/// Implements `last_round_partial` by halves of type `$half`: a whole half first, then the rest. Masked moves would do it in
+/// one, but a masked move that reaches into an unmapped page costs the CPU some 170 ns, and data often ends at the end of a
+/// page; nor can a load that follows take its data from the store.
 macro_rules! halves {
     ($half:ty, $low:ident, $high:ident) => {
         /// # Safety
-        /// As the trait's method says.
+        /// The same as for the trait's method.
         #[inline(always)]
         unsafe fn last_round_partial(
             self,
@@ -70,8 +68,8 @@ macro_rules! halves {
             mut to: *mut u8,
             mut bytes: usize,
         ) {
-            // SAFETY: the halves have the instructions of the whole, which the caller has; the low half is
-            // taken whole only if `bytes` are as many.
+            // SAFETY: the halves use the instructions of the whole, which the caller has; the low half is accessed whole
+            // only if `bytes` cover it.
             unsafe {
                 let mut state = $low(self);
                 let key = $low(key);
@@ -111,7 +109,7 @@ impl Lanes for __m128i {
     }
     #[inline(always)]
     unsafe fn pin(mut self) -> Self {
-        // SAFETY: there is no instruction, and the value stays what it was.
+        // SAFETY: the assembly contains no instruction, and the value is unchanged.
         unsafe {
             asm!("/* {0} */", inout(xmm_reg) self, options(nomem, nostack, preserves_flags));
         }
@@ -123,8 +121,8 @@ impl Lanes for __m128i {
     }
     #[inline(always)]
     unsafe fn last_round_partial(self, key: Self, from: *const u8, to: *mut u8, bytes: usize) {
-        // SAFETY: the caller has SSE4.1 and AES-NI, and `bytes`, less than 16, at both pointers: 8 where bit 3
-        // is set, and what is left.
+        // SAFETY: the caller has SSE4.1 and AES-NI, and `bytes`, less than 16, at both pointers: 8 if bit 3 is set, and the
+        // rest.
         unsafe {
             let keystream = self.last_round(key);
             let low = _mm_cvtsi128_si64(keystream) as u64;
@@ -140,15 +138,14 @@ impl Lanes for __m128i {
     }
 }
 
-/// XORs the first `bytes` (less than 8) of `keystream` onto `from` and writes them to `to`. By way
-/// of general registers, so that no keystream gets to the stack.
+/// XORs the first `bytes` (less than 8) of `keystream` onto those at `from` and writes them to `to`. Goes through general
+/// registers, so that no keystream reaches the stack.
 ///
 /// # Safety
-/// `bytes`, less than 8, are readable at `from` and writable at `to`, the same place or one that does not
-/// overlap.
+/// `bytes`, less than 8, are readable at `from` and writable at `to`, which are the same place or do not overlap.
 #[inline(always)]
 unsafe fn xor_partial(mut keystream: u64, mut from: *const u8, mut to: *mut u8, bytes: usize) {
-    // SAFETY: the caller has `bytes` at both pointers; the pieces are its bits.
+    // SAFETY: the caller has `bytes` at both pointers; the pieces correspond to its bits.
     unsafe {
         if bytes & 4 != 0 {
             let data = from.cast::<u32>().read_unaligned();

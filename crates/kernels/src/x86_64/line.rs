@@ -2,30 +2,29 @@
 
 use core::sync::atomic::{Ordering, compiler_fence};
 
-/// One digit of each of eight numbers, which lie side by side. A digit is the low 52 bits; what is
-/// above them means nothing.
+/// One digit of each of eight numbers, side by side. A digit is the low 52 bits; the bits above them are meaningless.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub struct Line(pub(crate) [u64; 8]);
 
 impl Line {
-    /// Eight digits of zero: what a workspace is made of.
+    /// Eight zero digits; workspaces are initialised with these.
     pub const ZERO: Self = Self([0; 8]);
 }
 
-/// Makes every line zero.
+/// Sets every line to zero.
 pub(crate) fn wipe_lines(lines: &mut [Line]) {
     lines.fill(Line::ZERO);
-    // The zeros are never read: the compiler must not know.
+    // The zeros are never read; hide that from the compiler.
     core::hint::black_box(lines.as_mut_ptr());
     compiler_fence(Ordering::SeqCst);
 }
 
-/// Bits of an index: each multiplication is for as many of an exponent. Five make no difference that can
-/// be measured up to 2048 bits (2 % beyond), and tables of twice the size.
+/// The number of bits in an index: each multiplication handles this many bits of an exponent. Five make no measurable
+/// difference up to 2048 bits (2 % beyond), and double the tables.
 pub(crate) const WINDOW: usize = 4;
 
-/// What entries are compared with the lanes' indices by.
+/// The numbers that the lanes' indices are compared with to select entries.
 pub(super) static NUMBERS: [u64; 1 << WINDOW] = {
     let mut numbers = [0; 1 << WINDOW];
     let mut i = 0;
@@ -36,5 +35,5 @@ pub(super) static NUMBERS: [u64; 1 << WINDOW] = {
     numbers
 };
 
-/// Digits of a block: kernels take so many at a time.
+/// The number of digits in a block: kernels process this many at a time.
 pub(crate) const BLOCK: usize = 5;

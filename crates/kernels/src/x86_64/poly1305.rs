@@ -1,18 +1,18 @@
-//! Poly1305 on AVX-512 IFMA, interleaved with the rounds of ChaCha20: eight blocks a register.
+//! Poly1305 on AVX-512 IFMA, interleaved with the rounds of ChaCha20: eight blocks per register.
 //!
-//! Limbs have 44 bits, so that products of two, 52 bits low and 52 bits high, can be summed over a
-//! chunk of 64 blocks before anything is carried. Lane j of group g holds block 8 g + j:
+//! Limbs have 44 bits, so that products of two, 52 bits low and 52 bits high, can be summed over a chunk of 64 blocks before
+//! any carry. Lane j of group g holds block 8 g + j:
 //!
 //! ```text
 //! A(j) = A(j) r^64 + m(0, j) r^56 + m(1, j) r^48 + ... + m(6, j) r^8 + m(7, j)     each chunk
 //! h    = A(0) r^(8 + k) + ... + A(7) r^(1 + k)  +  m(0) r^k + ... + m(k - 1) r     at the end
 //! ```
 //!
-//! where k blocks, the lengths among them, are left after the last group.
+//! where k is the number of blocks, including the lengths, left after the last group.
 //!
-//! A group takes 18 multiplications and 7 instructions to take the blocks apart: as many cycles in 1 KiB as
-//! ChaCha20's dependences leave its four pipes idle. On the integer units, where shorter vectors do it, the same work
-//! takes longer than the rounds that it is interleaved with.
+//! A group takes 18 multiplications and 7 instructions to split the blocks: in 1 KiB as many cycles as the dependencies of
+//! ChaCha20 leave its four pipes idle. On the integer units, which do it for shorter vectors, the same work takes longer
+//! than the rounds that it is interleaved with.
 
 use core::arch::asm;
 use core::arch::x86_64::*;
@@ -30,24 +30,23 @@ use crate::wipe::wipe;
 /// The powers of r that a run needs. Wiped on drop.
 #[repr(align(64))]
 pub(crate) struct IfmaPowers {
-    /// Limb by limb r^8, r^16, ... r^64, and 20 times their upper limbs: what their products above
-    /// 2^132 come back as.
+    /// By limb: r^8, r^16, ... r^64, and 20 times their upper limbs, with which the products above 2^132 are reduced.
     groups: [[u64; GROUPS]; 5],
-    /// r to r^8, and r^9 to r^16: what lanes are multiplied with at the end.
+    /// r to r^8, and r^9 to r^16: the lanes are multiplied by these at the end.
     low: [[u64; LANES]; 3],
     high: [[u64; LANES]; 3],
 }
 
-/// The sum of a run so far, and of a chunk on its way.
+/// The sum of a run so far, and of the chunk in progress.
 pub(crate) struct Ifma<'a> {
     powers: &'a IfmaPowers,
-    /// What was absorbed before the run; goes to the first block there is.
+    /// The value absorbed before the run; it is added to the run's first block.
     before: [__m512i; 3],
     sum: [__m512i; 3],
     low: [__m512i; 3],
     high: [__m512i; 3],
     from: *const u8,
-    /// Whether nothing is in `sum` yet.
+    /// Whether `sum` is still empty.
     is_new: bool,
 }
 
@@ -57,7 +56,7 @@ const GROUP_BYTES: usize = LANES * BLOCK_BYTES;
 const CHUNK_BYTES: usize = GROUPS * GROUP_BYTES;
 /// Unpacking puts blocks into lanes in this order.
 const BLOCK_OF_LANE: [usize; LANES] = [0, 4, 1, 5, 2, 6, 3, 7];
-/// The lanes of the first blocks of a group, by their count.
+/// The lanes of the first blocks of a group, by their number.
 const LANES_OF_BLOCKS: [__mmask8; LANES + 1] = {
     let mut lanes = [0; LANES + 1];
     let mut lane = 0;
@@ -71,15 +70,16 @@ const LANES_OF_BLOCKS: [__mmask8; LANES + 1] = {
     }
     lanes
 };
-/// The fewest bytes to absorb on their own. Shorter data go to the integer units, which need no powers of r first.
+/// The fewest bytes to absorb with vectors and no rounds. Shorter data goes to the integer units, which need no powers of r
+/// first.
 const ALONE_BYTES_MIN: usize = 1024;
-/// In which powers are made.
+/// The number of steps in which powers are computed.
 const POWER_STEPS: usize = 5;
 
 impl Powers for IfmaPowers {
     type Run<'a> = Ifma<'a>;
-    /// With steps in assembly, compilers keep less of the interleaved rounds in registers, and 4 KiB take 7 % longer
-    /// (Zen 5).
+    /// With steps in assembly, compilers keep less of the interleaved rounds in registers, and 4 KiB take 7 % longer (Zen
+    /// 5).
     type Steps = Plain;
 
     #[inline(always)]
@@ -89,13 +89,13 @@ impl Powers for IfmaPowers {
         for step in 0..POWER_STEPS {
             beginning.make(step);
         }
-        // SAFETY: the caller has AVX-512 F and IFMA; the room was filled by all steps.
+        // SAFETY: the caller has AVX-512 F and IFMA; the steps have initialised everything.
         unsafe { IfmaMaking::<true>::powers(&room) }
     }
 
     #[inline(always)]
     unsafe fn begin(&self, value: Element) -> Ifma<'_> {
-        // SAFETY: the caller has AVX-512 F to spread the limbs.
+        // SAFETY: the caller has AVX-512 F to split the limbs.
         unsafe {
             let zero = _mm512_setzero_si512();
             let mut before = [zero; 3];
@@ -117,10 +117,10 @@ impl Powers for IfmaPowers {
     #[inline(always)]
     unsafe fn absorb(r: &Multiplier, value: Element, data: &[u8]) -> Element {
         if data.len() < ALONE_BYTES_MIN {
-            // SAFETY: the caller has BMI2, and needs nothing of vectors for so few bytes.
+            // SAFETY: the caller has BMI2, and so few bytes need no vectors.
             return unsafe { value.absorb_padded_by::<Plain>(r, data) };
         }
-        // SAFETY: the caller has AVX-512 F, BW and IFMA, which powers and the run take.
+        // SAFETY: the caller has AVX-512 F, BW and IFMA, which the powers and the run need.
         unsafe { Self::new(r).begin(value).end(r, data, None) }
     }
 
@@ -133,7 +133,7 @@ impl Powers for IfmaPowers {
         last: Option<&Block>,
     ) -> Element {
         if data.len() < GROUP_BYTES {
-            // SAFETY: the caller has BMI2, which is all that less than a group takes.
+            // SAFETY: the caller has BMI2, which is all that less than a group needs.
             return unsafe { value.absorb_all::<Plain>(r, data, last) };
         }
         // SAFETY: the caller has AVX-512 F, BW and IFMA for a run over `data`.
@@ -150,7 +150,7 @@ impl Powers for IfmaPowers {
         data: Data,
         last: Option<&Block>,
     ) -> Element {
-        // SAFETY: the caller has AVX-512 F, BW and IFMA, `data` at both pointers, and as much keystream.
+        // SAFETY: the caller has AVX-512 F, BW and IFMA, `data` at both pointers, and keystream of the same length.
         unsafe {
             let keystream = keystream.as_ptr();
             let source = Source::<true> {
@@ -163,7 +163,7 @@ impl Powers for IfmaPowers {
     }
 }
 
-/// What a run ends with: ciphertext, or with `XORS` data that are made it, or made of it, on the way.
+/// The end of a run: ciphertext, or with `XORS` data that is encrypted or decrypted on the way.
 struct Source<const XORS: bool> {
     direction: Direction,
     keystream: *const u8,
@@ -187,10 +187,10 @@ impl Source<false> {
 }
 
 impl<const XORS: bool> Source<XORS> {
-    /// The next group, filled up with zeros at the end.
+    /// Returns the next group, padded with zeros at the end.
     ///
     /// # Safety
-    /// AVX-512 F and BW are enabled in the caller, who vouches for the data and as much keystream.
+    /// AVX-512 F and BW are enabled in the caller, who guarantees the data and keystream of the same length.
     #[inline(always)]
     unsafe fn next(&mut self) -> [__m512i; 2] {
         let Data { from, to, bytes } = self.data;
@@ -203,8 +203,8 @@ impl<const XORS: bool> Source<XORS> {
                 _ => u64::MAX,
             };
         }
-        // SAFETY: the caller has AVX-512 BW, the bytes that are left of the data, and as much keystream; masked
-        // bytes are not touched.
+        // SAFETY: the caller has AVX-512 BW, the bytes left of the data, and keystream of the same length; masked bytes are
+        // not accessed.
         unsafe {
             let mut ciphertext = [_mm512_setzero_si512(); 2];
             for i in 0..2 {
@@ -245,11 +245,11 @@ impl<const XORS: bool> Source<XORS> {
     }
 }
 
-/// Makes powers during the rounds. Where the integer units are not `APART`, block 0 and the powers are most of what
-/// half a chunk takes, and vectors do the block.
+/// Computes powers during the rounds. If the integer units are not `APART`, block 0 and the powers are most of the work of
+/// half a chunk, and vectors compute the block.
 pub(super) enum IfmaMaking<const APART: bool> {}
 
-/// Limb by limb r to r^8, and r^8, r^16, ... r^64, as the integer units have them. Wiped on drop.
+/// By limb: r to r^8, and r^8, r^16, ... r^64, as the integer units compute them. Wiped on drop.
 #[repr(align(64))]
 pub(super) struct Room {
     each: [[u64; LANES]; 3],
@@ -257,11 +257,11 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Not a vector of several: compilers would have to put that together first.
+    /// Stores one limb at a time: for a vector of several, compilers would first have to assemble it.
     #[inline(always)]
     fn put(to: &mut [[u64; LANES]; 3], lane: usize, power: Element) {
         for (to, limb) in to.iter_mut().zip(power.limbs()) {
-            // SAFETY: the reference is to a word that may be written.
+            // SAFETY: the reference is to a writable word.
             unsafe { core::ptr::write_volatile(&mut to[lane], limb) }
         }
     }
@@ -275,7 +275,7 @@ impl Drop for Room {
     }
 }
 
-/// Block 0 where it is not there yet, then the powers that so many groups need.
+/// Block 0 if it is not computed yet, then the powers that this many groups need.
 pub(super) struct Beginning<'a, const KEYED: bool> {
     block: KeyBlock,
     one_time: OneTimeKey,
@@ -298,7 +298,7 @@ impl<'a, const KEYED: bool> Beginning<'a, KEYED> {
         }
     }
 
-    /// Step `step` of the powers, of [`POWER_STEPS`]. In each, products that do not wait for each other.
+    /// Does step `step` of the powers, out of [`POWER_STEPS`]. The products of a step do not wait for each other.
     #[inline(always)]
     fn make(&mut self, step: usize) {
         let Self {
@@ -347,12 +347,12 @@ impl<'a, const KEYED: bool> Beginning<'a, KEYED> {
     }
 }
 
-/// A product on the integer units. Compilers would make vectors of several, which take longer, and vector
-/// units are what there is none of.
+/// Returns a product computed on the integer units. Compilers would turn several into vectors, which take longer and compete
+/// for the vector units, all of which are busy.
 #[inline(always)]
 fn product(one: Element, other: Element) -> Element {
     let [mut a, mut b, mut c] = one.times(other).limbs();
-    // SAFETY: there is no instruction, and the limbs stay what they were.
+    // SAFETY: the assembly contains no instruction, and the limbs keep their values.
     unsafe {
         asm!(
             "/* {0} {1} {2} */",
@@ -365,7 +365,7 @@ fn product(one: Element, other: Element) -> Element {
     Element::from_limbs([a, b, c])
 }
 
-/// How many powers for groups to make: all for more than a chunk, else those for the groups but the last.
+/// Returns how many powers for groups to compute: all for more than a chunk, else those for all groups but the last.
 #[inline(always)]
 fn groups_count(data_bytes: usize) -> usize {
     match data_bytes {
@@ -415,7 +415,7 @@ impl<const APART: bool> Making for IfmaMaking<APART> {
             low: [[0; LANES]; 3],
             high: [[0; LANES]; 3],
         };
-        // SAFETY: the caller has AVX-512 F and IFMA; a register has as many lanes as an array here.
+        // SAFETY: the caller has AVX-512 F and IFMA; a register has as many lanes as each array here.
         unsafe {
             let groups = with_returns(limbs(&room.groups));
             for (to, limb) in powers.groups.iter_mut().zip(groups) {
@@ -479,21 +479,21 @@ impl Run for Ifma<'_> {
 
     #[inline(always)]
     unsafe fn end_of_chunk(&mut self) {
-        // SAFETY: the caller has AVX-512 F, as every method of a run demands.
+        // SAFETY: the caller has AVX-512 F, which every method of a run requires.
         unsafe { self.sum = carry(self.low, self.high) }
         self.is_new = false;
     }
 
     #[inline(always)]
     unsafe fn end(self, _: &Multiplier, rest: &[u8], last: Option<&Block>) -> Element {
-        // SAFETY: the caller has AVX-512 F, BW and IFMA; `rest` is there, since it is borrowed.
+        // SAFETY: the caller has AVX-512 F, BW and IFMA; `rest` is borrowed and so readable.
         unsafe { self.end_with(Source::<false>::of(rest), last) }
     }
 }
 
 impl Ifma<'_> {
     /// # Safety
-    /// As [`Run`] and [`Source::next`].
+    /// The same as for [`Run`] and [`Source::next`].
     #[inline(always)]
     unsafe fn end_with<const XORS: bool>(
         mut self,
@@ -502,8 +502,8 @@ impl Ifma<'_> {
     ) -> Element {
         let blocks = source.data.bytes.div_ceil(BLOCK_BYTES);
         let mut groups = blocks / LANES;
-        // SAFETY: the caller has AVX-512 F, BW and IFMA, and what `source` names; `last` and the powers of all
-        // lanes are of 16 and 64 bytes.
+        // SAFETY: the caller has AVX-512 F, BW and IFMA, and what `source` refers to; `last` is 16 bytes long, and the
+        // powers of all lanes 64.
         unsafe {
             while groups > 0 {
                 let count = groups.min(GROUPS);
@@ -514,7 +514,7 @@ impl Ifma<'_> {
                 self.end_of_chunk();
                 groups -= count;
             }
-            // The blocks left, and `last` behind them, are a group in which the later lanes are empty.
+            // The blocks left, and `last` behind them, form a group whose later lanes are empty.
             let left = blocks % LANES;
             let mut halves = source.next();
             if let Some(last) = last {
@@ -525,7 +525,7 @@ impl Ifma<'_> {
                 *second = _mm512_mask_mov_epi64(*second, (place >> 8) as u8, last);
             }
             let left = left + usize::from(last.is_some());
-            // Of lane j of the groups before r^(8 - j + left), of lane j of this one r^(left - j).
+            // For lane j of the groups before: r^(8 - j + left); for lane j of this one: r^(left - j).
             let order = _mm512_setr_epi64(7, 3, 6, 2, 5, 1, 4, 0);
             let order = _mm512_add_epi64(order, _mm512_set1_epi64(left as i64));
             let zero = [_mm512_setzero_si512(); 3];
@@ -552,13 +552,13 @@ impl Ifma<'_> {
 }
 
 impl Beside for Ifma<'_> {
-    /// A group of blocks in each of the first eight double rounds.
+    /// Absorbs a group of blocks in each of the first eight double rounds.
     #[inline(always)]
     unsafe fn step(&mut self, at: usize) {
         if at >= GROUPS {
             return;
         }
-        // SAFETY: the caller has AVX-512 F and IFMA, and the chunk that was named last, which has eight groups.
+        // SAFETY: the caller has AVX-512 F and IFMA, and the chunk passed last, which has eight groups.
         unsafe {
             let from = self.from.wrapping_add(at * GROUP_BYTES);
             self.group(load_group(from), at == 0, GROUPS - 1 - at);
@@ -567,7 +567,7 @@ impl Beside for Ifma<'_> {
 }
 
 impl Ifma<'_> {
-    /// Adds a group of blocks that `left` come after.
+    /// Adds a group of blocks that `left` groups follow.
     ///
     /// # Safety
     /// AVX-512 F and IFMA are enabled in the caller.
@@ -599,7 +599,7 @@ impl Ifma<'_> {
     }
 }
 
-/// A group of eight blocks.
+/// Loads a group of eight blocks.
 ///
 /// # Safety
 /// AVX-512 F is enabled in the caller; the blocks are readable at `from`.

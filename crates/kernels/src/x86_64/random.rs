@@ -4,12 +4,12 @@ use core::arch::x86_64::_rdrand64_step;
 
 use crate::cpu::has_rdrand;
 
-/// Fills `bytes`, 8 at a time. Returns false where there is no RDRAND or it does not deliver.
+/// Fills `bytes`, 8 at a time. Returns false if the CPU has no RDRAND or RDRAND does not deliver.
 pub(crate) fn fill(bytes: &mut [u8; 32]) -> bool {
     if !has_rdrand() {
         return false;
     }
-    // SAFETY: RDRAND is there, by the check above.
+    // SAFETY: the check above found RDRAND.
     unsafe { fill_with_rdrand(bytes) }
 }
 
@@ -24,5 +24,5 @@ fn fill_with_rdrand(bytes: &mut [u8; 32]) -> bool {
     })
 }
 
-/// After ten tries without a number the CPU is taken to be broken (Intel SDM, volume 1, 7.3.17.1).
+/// After ten tries without a number the CPU is considered defective (Intel SDM, volume 1, 7.3.17.1).
 const TRIES: u32 = 10;

@@ -1,11 +1,10 @@
-//! AES-GCM in one pass for every register width, written once over [`Clmul`]: while a group of
-//! registers goes through the AES rounds, GHASH takes the group before (sealing) or the same one
-//! (opening), a register after each round or two.
+//! AES-GCM in one pass for every register width, written once over [`Clmul`]: while a group of registers goes through the
+//! AES rounds, GHASH absorbs the group before (when sealing) or the same group (when opening), a register after each round
+//! or two.
 //!
-//! The limit on Zen 4, in cycles for 512 bits under AES-256: 14 for the rounds, 3 for the products interleaved with
-//! them (see [`super::ghash`]), and about 1.5 for the other arithmetic, which cannot be kept off the pipes of AES
-//! altogether. Measured: 19.5, with the reductions; 18.4 with [counter-mode caching](cache), which takes 2 rounds
-//! away and adds a load.
+//! The limit on Zen 4, in cycles for 512 bits under AES-256: 14 for the rounds, 3 for the products interleaved with them
+//! (see [`super::ghash`]), and about 1.5 for the other arithmetic, which cannot be kept off the AES pipes altogether.
+//! Measured: 19.5, including the reductions; 18.4 with [counter-mode caching](cache), which saves 2 rounds and adds a load.
 
 mod cache;
 mod pass;
@@ -30,10 +29,10 @@ use super::{AesNi, Face, Vaes256, Vaes512};
 use crate::aead::NONCE_BYTES;
 use crate::key::{BLOCK_BYTES, KeySize, Schedule};
 
-/// A kernel of a short message: schedule, view, nonce, associated data, input, output, their bytes, tag.
+/// A kernel for a short message: schedule, view, nonce, associated data, input, output, their length in bytes, tag.
 ///
-/// The kernels stand in tables, which are not generic, and so are compiled here alone. Called by their names out of
-/// functions that are inlined into other crates, each of those crates would compile all of them again.
+/// The kernels stand in tables, which are not generic, so they are compiled only here. If functions that are inlined into
+/// other crates called them by name, each of those crates would compile all of them again.
 type ShortRounds = unsafe fn(
     &Schedule,
     View,
@@ -44,10 +43,10 @@ type ShortRounds = unsafe fn(
     usize,
     &mut [u8; BLOCK_BYTES],
 );
-/// A kernel of few blocks: schedule, view, GHASH so far, counter, input, output, their bytes.
+/// A kernel for a few blocks: schedule, view, GHASH so far, counter, input, output, their length in bytes.
 type FewRounds = unsafe fn(&Schedule, View, &mut u128, u128, *const u8, *mut u8, usize);
-/// A kernel of a message's first data: schedule, view, J0, associated data begun, GHASH so far, input, output, their bytes,
-/// bytes of associated data, tag.
+/// A kernel for a message's first data: schedule, view, J0, the started associated data, GHASH so far, input, output, their
+/// length in bytes, length of the associated data, tag.
 type FirstRounds = unsafe fn(
     &Schedule,
     View,
@@ -60,19 +59,19 @@ type FirstRounds = unsafe fn(
     u64,
     &mut [u8; BLOCK_BYTES],
 );
-/// A kernel of a message's end: schedule, GHASH and lengths, J0, tag, view.
+/// A kernel for a message's end: schedule, sum of GHASH and the lengths, J0, tag, view.
 type EndRounds = unsafe fn(&Schedule, u128, u128, &mut [u8; BLOCK_BYTES], View);
-/// As [`ShortRounds`], with the first counter in place of the nonce. The tag is stored whole: as a number it would come back
-/// in two registers, and a load of all of it would wait for both stores.
+/// Like [`ShortRounds`], with the first counter in place of the nonce. The tag is stored whole: returned as a number it
+/// would be in two registers, and a load of all of it would wait for both stores.
 type MessageRounds =
     unsafe fn(&Schedule, View, u128, &[u8], *const u8, *mut u8, usize, &mut [u8; BLOCK_BYTES]);
 
-/// The few bytes of `from` (less than a block), filled up with zeros, into `to` by a single store: a kernel that soon
-/// loads a block waits for stores of parts of it.
+/// Stores the bytes of `from` (less than a block), padded with zeros, to `to` in a single store: a kernel that soon loads a
+/// block would wait for several partial stores to it.
 #[inline(always)]
 pub(crate) fn fill_up(to: &mut [u8; BLOCK_BYTES], from: &[u8]) {
-    // SAFETY: the bytes are those of a slice, and `to` has room for a block; both functions need no more than SSE2, which
-    // every x86-64 has.
+    // SAFETY: the bytes are those of a slice, and `to` has room for a block; both functions need only SSE2, which every
+    // x86-64 CPU has.
     unsafe { __m128i::load_partial(from.as_ptr(), from.len()).store(to.as_mut_ptr()) }
 }
 
@@ -81,7 +80,7 @@ macro_rules! backend {
         pub(crate) mod $module {
             use super::*;
 
-            /// Makes the few powers out of the key block H, and returns H as an element of POLYVAL's field.
+            /// Computes the few powers from the key block H, and returns H as an element of POLYVAL's field.
             pub(crate) fn make_few(_: $token, few: &mut Few, h: &[u8; BLOCK_BYTES]) -> u128 {
                 #[target_feature(enable = $features)]
                 fn inner(few: &mut Few, h: &[u8; BLOCK_BYTES]) -> u128 {
@@ -93,64 +92,65 @@ macro_rules! backend {
                         number(h)
                     }
                 }
-                // SAFETY: the token proves the features; `inner` asks for nothing else.
+                // SAFETY: the token proves the features; `inner` has no other requirement.
                 unsafe { inner(few, h) }
             }
 
-            /// Makes the short table, from the few powers.
+            /// Computes the short table from the few powers.
             ///
             /// # Safety
-            /// The few have been made; no other code uses the table.
+            /// The few powers are computed; no other code uses the table.
             pub(crate) unsafe fn make_short(_: $token, few: &Few, powers: *mut Powers) {
                 /// # Safety
-                /// As for the function around it.
+                /// The same as for the enclosing function.
                 #[target_feature(enable = $features)]
                 unsafe fn inner(few: *const Few, powers: *mut Powers) {
-                    // SAFETY: the instructions of `$lanes` are enabled here; the caller has made the few, and has the
-                    // table for itself.
+                    // SAFETY: the instructions of `$lanes` are enabled here; the caller has computed the few powers and has
+                    // exclusive use of the table.
                     unsafe { ghash::make_short::<$lanes>(few, powers) }
                 }
-                // SAFETY: the token proves the features; the caller has made the few, and has the table for itself.
+                // SAFETY: the token proves the features; the caller has computed the few powers and has exclusive use of the
+                // table.
                 unsafe { inner(few, powers) }
             }
 
-            /// Makes what the middle table has beyond the short one.
+            /// Computes the powers that the middle table has beyond the short one.
             ///
             /// # Safety
-            /// The short one has been made; no other code uses any of the other powers.
+            /// The short table is computed; no other code uses any of the other powers.
             pub(crate) unsafe fn make_middle(_: $token, powers: *mut Powers) {
                 /// # Safety
-                /// As for the function around it.
+                /// The same as for the enclosing function.
                 #[target_feature(enable = $features)]
                 unsafe fn inner(powers: *mut Powers) {
-                    // SAFETY: the instructions of `$lanes` are enabled here; the caller has made the short table, and has
-                    // the other powers for itself.
+                    // SAFETY: the instructions of `$lanes` are enabled here; the caller has computed the short table and has
+                    // exclusive use of the other powers.
                     unsafe { ghash::make_middle::<$lanes>(powers) }
                 }
-                // SAFETY: the token proves the features; the caller has made the short table, and has the other
-                // powers for itself.
+                // SAFETY: the token proves the features; the caller has computed the short table and has exclusive use of
+                // the other powers.
                 unsafe { inner(powers) }
             }
 
-            /// Makes what the long table has beyond the middle one.
+            /// Computes the powers that the long table has beyond the middle one.
             ///
             /// # Safety
-            /// The middle one has been made; no other code uses any of the other powers.
+            /// The middle table is computed; no other code uses any of the other powers.
             pub(crate) unsafe fn make_long(_: $token, powers: *mut Powers) {
                 /// # Safety
-                /// As for the function around it.
+                /// The same as for the enclosing function.
                 #[target_feature(enable = $features)]
                 unsafe fn inner(powers: *mut Powers) {
-                    // SAFETY: the instructions of `$lanes` are enabled here; the caller has made the middle table, and has
-                    // the other powers for itself.
+                    // SAFETY: the instructions of `$lanes` are enabled here; the caller has computed the middle table and
+                    // has exclusive use of the other powers.
                     unsafe { ghash::make_long::<$lanes>(powers) }
                 }
-                // SAFETY: the token proves the features; the caller has made the middle table, and has the other
-                // powers for itself.
+                // SAFETY: the token proves the features; the caller has computed the middle table and has exclusive use of
+                // the other powers.
                 unsafe { inner(powers) }
             }
 
-            /// The product of two elements of POLYVAL's field.
+            /// Returns the product of two elements of POLYVAL's field.
             pub(crate) fn times(_: $token, a: u128, b: u128) -> u128 {
                 #[target_feature(enable = $features)]
                 fn inner(a: u128, b: u128) -> u128 {
@@ -161,19 +161,19 @@ macro_rules! backend {
                 unsafe { inner(a, b) }
             }
 
-            /// GHASH of `data`, filled with zeros to a block, from `y` on.
+            /// Continues GHASH from `y` with `data`, padded with zeros to a whole block.
             pub(crate) fn hash(_: $token, view: View, y: u128, data: &[u8]) -> u128 {
                 #[target_feature(enable = $features)]
                 fn inner(view: View, y: u128, data: &[u8]) -> u128 {
                     // SAFETY: the instructions of `$lanes` are enabled here; the bytes are those of a slice.
                     unsafe { super::hash::<$lanes>(view, y, data.as_ptr(), data.len()) }
                 }
-                // SAFETY: the token proves the features; `inner` asks for nothing else.
+                // SAFETY: the token proves the features, which are all that `inner` requires.
                 unsafe { inner(view, y, data) }
             }
 
-            /// CTR over `data`, in which the low 32 bits of `counter` do not wrap, and GHASH of the
-            /// ciphertext from `y` on.
+            /// Applies counter mode to `data`, in which the low 32 bits of `counter` do not wrap, and continues GHASH of the
+            /// ciphertext from `y`.
             pub(crate) fn update<const OPEN: bool>(
                 _: $token,
                 schedule: &Schedule,
@@ -183,7 +183,7 @@ macro_rules! backend {
                 data: InOutBuf<'_, '_, u8>,
             ) -> u128 {
                 /// # Safety
-                /// `bytes` are readable at `from` and writable at `to`, the same place or one that does not overlap.
+                /// `bytes` are readable at `from` and writable at `to`, which are the same place or do not overlap.
                 #[target_feature(enable = $features)]
                 unsafe fn rounds<const R: usize, const OPEN: bool>(
                     schedule: &Schedule,
@@ -211,16 +211,16 @@ macro_rules! backend {
                     KeySize::Aes192 => rounds::<12, OPEN>,
                     KeySize::Aes256 => rounds::<14, OPEN>,
                 };
-                // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at
-                // `from` and writable at `to`, the same or apart; a view is good by itself.
+                // SAFETY: the token proves the features; the buffer guarantees `bytes` readable at `from` and writable at
+                // `to`, the same or disjoint; a view is valid by construction.
                 unsafe { f(schedule, view, y, counter, from, to, bytes) }
             }
 
-            /// Bytes of data in the longest message for [`short`].
+            /// The length of the longest message for [`short`], in bytes.
             pub(crate) const SHORT_BYTES_MAX: usize = SHORT_REGISTERS_MAX * <$lanes>::BYTES;
 
-            /// A whole message under a nonce of 12 bytes, to its tag: at most [`SHORT_BYTES_MAX`]
-            /// of data and a block of associated data. The view holds the data and two blocks more.
+            /// Processes a whole message under a 12-byte nonce and computes its tag: at most [`SHORT_BYTES_MAX`] of data and
+            /// a block of associated data. The view covers the data and two more blocks.
             #[inline(always)]
             pub(crate) fn short<const OPEN: bool>(
                 _: $token,
@@ -232,8 +232,8 @@ macro_rules! backend {
                 tag: &mut [u8; BLOCK_BYTES],
             ) {
                 /// # Safety
-                /// `bytes` are readable at `from` and writable at `to`, the same place or one that does not overlap:
-                /// at most [`SHORT_BYTES_MAX`]. `aad` is at most a block, and the view holds the data and two more.
+                /// `bytes`, at most [`SHORT_BYTES_MAX`], are readable at `from` and writable at `to`, which are the same
+                /// place or do not overlap. `aad` is at most a block, and the view covers the data and two more blocks.
                 #[target_feature(enable = $features)]
                 #[expect(clippy::too_many_arguments, reason = "each in a register")]
                 unsafe fn rounds<const R: usize, const OPEN: bool>(
@@ -247,7 +247,7 @@ macro_rules! backend {
                     tag: &mut [u8; BLOCK_BYTES],
                 ) {
                     // SAFETY: the instructions of `$lanes` are enabled here; the caller has a short message at both
-                    // pointers, which is as many registers as the match says, and a view that holds it.
+                    // pointers, of as many registers as the match says, and a view that covers it.
                     unsafe {
                         macro_rules! of {
                             ($registers:literal) => {
@@ -280,12 +280,11 @@ macro_rules! backend {
                 let bytes = data.len();
                 let (from, to) = data.into_raw();
                 let f = ROUNDS[usize::from(OPEN)][schedule.size as usize];
-                // SAFETY: as in `update`; the message is short, and the view holds it.
+                // SAFETY: as in `update`; the message is short, and the view covers it.
                 unsafe { f(schedule, view, nonce, aad, from, to, bytes, tag) };
             }
 
-            /// As [`update`], for whole blocks, 1 to [`SHORT_BYTES_MAX`] bytes of them, which the view holds; `y` goes
-            /// on.
+            /// Like [`update`], for whole blocks, 1 to [`SHORT_BYTES_MAX`] bytes, which the view covers; updates `y`.
             #[inline(always)]
             pub(crate) fn few<const OPEN: bool>(
                 _: $token,
@@ -296,8 +295,8 @@ macro_rules! backend {
                 data: InOutBuf<'_, '_, u8>,
             ) {
                 /// # Safety
-                /// `bytes` are readable at `from` and writable at `to`, the same place or one that does not overlap:
-                /// blocks, at least one, of at most [`SHORT_BYTES_MAX`] bytes, which the view holds.
+                /// `bytes` are readable at `from` and writable at `to`, which are the same place or do not overlap. They are
+                /// one or more whole blocks, at most [`SHORT_BYTES_MAX`] bytes, and the view covers them.
                 #[target_feature(enable = $features)]
                 unsafe fn rounds<const R: usize, const OPEN: bool>(
                     schedule: &Schedule,
@@ -308,8 +307,8 @@ macro_rules! backend {
                     to: *mut u8,
                     bytes: usize,
                 ) {
-                    // SAFETY: the instructions of `$lanes` and of one block are enabled here; the caller has few blocks at both
-                    // pointers, which are as many registers as the match says, and a view that holds them.
+                    // SAFETY: the instructions of `$lanes` and of one block are enabled here; the caller has a few blocks at
+                    // both pointers, of as many registers as the match says, and a view that covers them.
                     unsafe {
                         macro_rules! of {
                             ($lanes_here:ty, $registers:literal) => {
@@ -319,7 +318,7 @@ macro_rules! backend {
                             };
                         }
                         match bytes.div_ceil(<$lanes>::BYTES) {
-                            // One block has the shortest way in the narrowest register.
+                            // One block is fastest in the narrowest register.
                             1 if bytes == BLOCK_BYTES => of!(__m128i, 1),
                             1 => of!($lanes, 1),
                             2 => of!($lanes, 2),
@@ -346,13 +345,14 @@ macro_rules! backend {
                 let bytes = data.len();
                 let (from, to) = data.into_raw();
                 let f = ROUNDS[usize::from(OPEN)][schedule.size as usize];
-                // SAFETY: as in `update`; the blocks are few, and the view holds them.
+                // SAFETY: as in `update`; the blocks are few, and the view covers them.
                 unsafe { f(schedule, view, y, counter, from, to, bytes) };
             }
 
-            /// The first data of a message whose J0 ends with 1, at least a byte, and the tag that it has if no more
-            /// follow. Up to [`SHORT_BYTES_MAX`] bytes take the shortest way if `view` holds their blocks and one more.
-            /// Those of a key's first messages, if `is_early`, take the way of the least code.
+            /// Processes the first data, at least a byte, of a message whose J0 ends with 1, and computes the tag that the
+            /// message has if no more data follows. Up to [`SHORT_BYTES_MAX`] bytes take the fastest path if `view` covers
+            /// their blocks and one more. If `is_early`, which marks a key's first messages, they take the path with the
+            /// least code.
             #[inline(always)]
             #[expect(clippy::too_many_arguments, reason = "as the kernel takes them")]
             pub(crate) fn first<const OPEN: bool>(
@@ -368,8 +368,8 @@ macro_rules! backend {
                 tag: &mut [u8; BLOCK_BYTES],
             ) {
                 /// # Safety
-                /// `bytes`, at least one, are readable at `from` and writable at `to`, the same place or one that does
-                /// not overlap; the low 32 bits of `j0` are 1.
+                /// `bytes`, at least one, are readable at `from` and writable at `to`, which are the same place or do not
+                /// overlap; the low 32 bits of `j0` are 1.
                 #[target_feature(enable = $features)]
                 #[expect(clippy::too_many_arguments, reason = "few go through memory")]
                 unsafe fn rounds<const R: usize, const OPEN: bool>(
@@ -384,8 +384,8 @@ macro_rules! backend {
                     aad_bytes: u64,
                     tag: &mut [u8; BLOCK_BYTES],
                 ) {
-                    // SAFETY: the instructions of `$lanes` are enabled here; the caller has `bytes` at both pointers, which
-                    // are as many registers as the match says, and every view holds those of one and a block more.
+                    // SAFETY: the instructions of `$lanes` are enabled here; the caller has `bytes` at both pointers, of as
+                    // many registers as the match says, and every view covers the blocks of one register and one more.
                     unsafe {
                         macro_rules! of {
                             ($registers:literal) => {
@@ -415,7 +415,7 @@ macro_rules! backend {
                     [rounds::<10, true>, rounds::<12, true>, rounds::<14, true>],
                 ];
                 /// # Safety
-                /// As [`rounds`].
+                /// The same as for [`rounds`].
                 #[target_feature(enable = $features)]
                 #[expect(clippy::too_many_arguments, reason = "few go through memory")]
                 unsafe fn compact<const OPEN: bool>(
@@ -431,7 +431,7 @@ macro_rules! backend {
                     tag: &mut [u8; BLOCK_BYTES],
                 ) {
                     // SAFETY: the instructions of `$lanes` are enabled here; the caller has `bytes` at both pointers; every
-                    // view holds 8 blocks.
+                    // view covers 8 blocks.
                     unsafe {
                         super::first_compact::<$lanes, OPEN>(
                             schedule, view, j0, begun, y, from, to, bytes, aad_bytes, tag,
@@ -453,7 +453,7 @@ macro_rules! backend {
                 } else {
                     ROUNDS[usize::from(OPEN)][schedule.size as usize]
                 };
-                // SAFETY: as in `update`; if they are few, the view holds them.
+                // SAFETY: as in `update`; if they are few, the view covers them.
                 unsafe {
                     f(
                         schedule, view, j0, begun, y, from, to, bytes, aad_bytes, tag,
@@ -461,7 +461,7 @@ macro_rules! backend {
                 };
             }
 
-            /// The tag of a message, of which GHASH and the block of lengths add up to `value`.
+            /// Computes the tag of a message; `value` is the sum of its GHASH and the block of lengths.
             #[inline(always)]
             pub(crate) fn end(
                 _: $token,
@@ -483,11 +483,11 @@ macro_rules! backend {
                     unsafe { super::end::<R>(schedule, value, j0, tag, view) }
                 }
                 static ROUNDS: [EndRounds; 3] = [rounds::<10>, rounds::<12>, rounds::<14>];
-                // SAFETY: the token proves the features, which are all that the kernels of the table need.
+                // SAFETY: the token proves the features, which are all that the kernels in the table need.
                 unsafe { ROUNDS[schedule.size as usize](schedule, value, j0, tag, view) };
             }
 
-            /// A whole message under a nonce of 12 bytes, to its tag.
+            /// Processes a whole message under a 12-byte nonce and computes its tag.
             #[inline(always)]
             pub(crate) fn message<const OPEN: bool>(
                 _: $token,
@@ -499,7 +499,7 @@ macro_rules! backend {
                 tag: &mut [u8; BLOCK_BYTES],
             ) {
                 /// # Safety
-                /// `bytes` are readable at `from` and writable at `to`, the same place or one that does not overlap.
+                /// `bytes` are readable at `from` and writable at `to`, which are the same place or do not overlap.
                 #[target_feature(enable = $features)]
                 #[expect(clippy::too_many_arguments, reason = "each in a register")]
                 unsafe fn rounds<const R: usize, const OPEN: bool>(
@@ -566,7 +566,7 @@ backend!(
     GCM_VAES512
 );
 
-/// As [`vaes512::message`], with counter-mode caching: sealing, and opening.
+/// Like [`vaes512::message`], with counter-mode caching: sealing, and opening.
 pub(crate) static CACHED_MESSAGE: [CachedMessage; 2] =
     [cached_message::<false>, cached_message::<true>];
 type CachedMessage = fn(Face, &Schedule, View, u128, &[u8], InOutBuf<'_, '_, u8>) -> u128;
@@ -580,8 +580,8 @@ fn cached_message<const OPEN: bool>(
     data: InOutBuf<'_, '_, u8>,
 ) -> u128 {
     /// # Safety
-    /// `bytes` are readable at `from` and writable at `to`, the same place or one that does not overlap; the table of
-    /// `source` lives, and its counter is 2 and a multiple of 32 blocks.
+    /// `bytes` are readable at `from` and writable at `to`, which are the same place or do not overlap; the table of
+    /// `source` is live, and its counter is 2 plus a multiple of 32 blocks.
     #[target_feature(enable = "aes,vaes,pclmulqdq,vpclmulqdq,avx512f,avx512bw,avx512vl")]
     #[expect(clippy::too_many_arguments, reason = "each in a register")]
     unsafe fn rounds<const R: usize, const OPEN: bool>(
@@ -610,15 +610,15 @@ fn cached_message<const OPEN: bool>(
     };
     let mut table = Table::new();
     let source = Cached::new(&mut table, j0.wrapping_add(1));
-    // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at `from` and
-    // writable at `to`, the same or apart; a view is good by itself. The table outlives the call, and
-    // under a nonce of 12 bytes the counters begin at 2.
+    // SAFETY: the token proves the features; the buffer guarantees `bytes` readable at `from` and writable at `to`, the same
+    // or disjoint; a view is valid by construction. The table outlives the call, and under a 12-byte nonce the counters
+    // begin at 2.
     let tag = unsafe { f(schedule, view, source, j0, aad, from, to, bytes) };
     table.wipe(face);
     tag
 }
 
-/// As [`vaes512::update`], with counter-mode caching. `counter` is 2 and a multiple of 32 blocks.
+/// Like [`vaes512::update`], with counter-mode caching. `counter` is 2 plus a multiple of 32 blocks.
 #[inline(never)]
 pub(crate) fn cached_update<const OPEN: bool>(
     face: Face,
@@ -629,8 +629,8 @@ pub(crate) fn cached_update<const OPEN: bool>(
     data: InOutBuf<'_, '_, u8>,
 ) -> u128 {
     /// # Safety
-    /// `bytes` are readable at `from` and writable at `to`, the same place or one that does not overlap; the table of
-    /// `source` lives, and its counter is 2 and a multiple of 32 blocks.
+    /// `bytes` are readable at `from` and writable at `to`, which are the same place or do not overlap; the table of
+    /// `source` is live, and its counter is 2 plus a multiple of 32 blocks.
     #[target_feature(enable = "aes,vaes,pclmulqdq,vpclmulqdq,avx512f,avx512bw,avx512vl")]
     unsafe fn rounds<const R: usize, const OPEN: bool>(
         schedule: &Schedule,
@@ -655,7 +655,7 @@ pub(crate) fn cached_update<const OPEN: bool>(
     };
     let mut table = Table::new();
     let source = Cached::new(&mut table, counter);
-    // SAFETY: as in `cached_message`, with the counter that this function asks for.
+    // SAFETY: as in `cached_message`, with the counter that this function requires.
     let y = unsafe { f(schedule, view, source, y, from, to, bytes) };
     table.wipe(face);
     y

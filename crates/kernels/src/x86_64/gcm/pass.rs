@@ -1,4 +1,4 @@
-//! CTR and GHASH in one pass over a message, for every register width.
+//! Counter mode and GHASH in one pass over a message, for every register width.
 
 use core::arch::{asm, x86_64::*};
 
@@ -11,13 +11,13 @@ use crate::x86_64::clmul::{Clmul, Sum};
 use crate::x86_64::ghash::{Hash, View, times};
 use crate::x86_64::lanes::Lanes;
 
-/// A message of `N` registers, the last of which may be begun, or of none: what does not wait for
-/// AES first, then all blocks of keystream side by side, and a single reduction.
+/// Processes a message of `N` registers, the last of which may be partial, or of none: first everything that does not wait
+/// for AES, then all keystream blocks side by side, and a single reduction.
 ///
 /// # Safety
-/// The instructions of `V` are enabled in the caller; `bytes` are readable at `from` and writable
-/// at `to`, the same place or one that does not overlap; they are more than `N - 1` registers and
-/// at most `N`, and `aad` at most a block; the view holds them and two blocks more.
+/// The instructions of `V` are enabled in the caller; `bytes` are readable at `from` and writable at `to`, which are the
+/// same place or do not overlap; they are more than `N - 1` registers and at most `N`, and `aad` is at most a block; the
+/// view covers them and two more blocks.
 #[expect(clippy::too_many_arguments, reason = "each in a register")]
 #[inline(always)]
 pub(super) unsafe fn short<V: Clmul, const R: usize, const OPEN: bool, const N: usize>(
@@ -30,9 +30,8 @@ pub(super) unsafe fn short<V: Clmul, const R: usize, const OPEN: bool, const N: 
     bytes: usize,
     tag: &mut [u8; BLOCK_BYTES],
 ) {
-    // SAFETY: the caller has `bytes` at both pointers, of which the last register touches only what is left. A
-    // message has two blocks besides the data, to which the view reaches; the counters of `N` registers are in
-    // the table.
+    // SAFETY: the caller has `bytes` at both pointers, and the last register accesses only those that are left. The hash
+    // takes two blocks besides the data, and the view covers them; the counters of `N` registers are in the table.
     unsafe {
         let blocks = bytes.div_ceil(BLOCK_BYTES);
         let begun = state_of(nonce, round_key(schedule, 0));
@@ -76,13 +75,13 @@ pub(super) unsafe fn short<V: Clmul, const R: usize, const OPEN: bool, const N: 
     }
 }
 
-/// `nonce` with a counter of zero, and `key` added.
+/// Returns `nonce` with a counter of zero, XORed with `key`.
 ///
 /// # Safety
 /// SSE4.1 is enabled in the caller.
 #[inline(always)]
 unsafe fn state_of(nonce: &[u8; NONCE_BYTES], key: __m128i) -> __m128i {
-    // SAFETY: 8 bytes and 4 are the nonce; the caller has SSE4.1 for the insertion.
+    // SAFETY: the nonce is read as 8 bytes and 4; the caller has SSE4.1 for the insertion.
     unsafe {
         let from = nonce.as_ptr();
         let head = _mm_loadl_epi64(from.cast());
@@ -91,12 +90,12 @@ unsafe fn state_of(nonce: &[u8; NONCE_BYTES], key: __m128i) -> __m128i {
     }
 }
 
-/// Registers of data in the longest message for [`short`].
+/// The length of the longest message for [`short`], in registers of data.
 pub(super) const SHORT_REGISTERS_MAX: usize = 4;
-/// Blocks in as many of the widest registers.
+/// The number of blocks in that many of the widest registers.
 const SHORT_BLOCKS_MAX: usize = SHORT_REGISTERS_MAX * __m512i::BLOCKS;
 
-/// Counters from 2 on as they lie in blocks, under a nonce of zeros; then 1.
+/// Counters from 2 on, laid out as in blocks under an all-zero nonce; then 1.
 static FIRST_COUNTERS: Aligned = {
     let mut counters = [0; 16 * (SHORT_BLOCKS_MAX + 1)];
     let mut i = 0;
@@ -111,11 +110,11 @@ static FIRST_COUNTERS: Aligned = {
 #[repr(C, align(64))]
 struct Aligned([u8; 16 * (SHORT_BLOCKS_MAX + 1)]);
 
-/// A message, in whose counters the low 32 bits do not wrap.
+/// Processes a message in whose counters the low 32 bits do not wrap.
 ///
 /// # Safety
-/// The instructions of `V` are enabled in the caller; `bytes` are readable at `from` and writable
-/// at `to`, the same place or one that does not overlap.
+/// The instructions of `V` are enabled in the caller; `bytes` are readable at `from` and writable at `to`, which are the
+/// same place or do not overlap.
 #[expect(clippy::too_many_arguments, reason = "each in a register")]
 #[inline(always)]
 pub(super) unsafe fn message<
@@ -136,8 +135,8 @@ pub(super) unsafe fn message<
 ) -> u128 {
     let aad_blocks = aad.len().div_ceil(BLOCK_BYTES);
     let blocks = bytes.div_ceil(BLOCK_BYTES) + 1;
-    // SAFETY: the caller has `bytes` at both pointers; the hash is told of all blocks: those of `aad`, of the
-    // data and of the lengths.
+    // SAFETY: the caller has `bytes` at both pointers; the hash was created for all blocks: those of `aad`, of the data and
+    // of the lengths.
     unsafe {
         let mut hash;
         if Hash::<V>::is_one_chunk(view, aad_blocks + blocks) {
@@ -156,7 +155,7 @@ pub(super) unsafe fn message<
 }
 
 /// # Safety
-/// As [`message`].
+/// The same as for [`message`].
 #[inline(always)]
 pub(super) unsafe fn update<
     V: Clmul,
@@ -176,7 +175,7 @@ pub(super) unsafe fn update<
     if bytes == 0 {
         return y;
     }
-    // SAFETY: the caller has `bytes` at both pointers, and the hash is told of their blocks.
+    // SAFETY: the caller has `bytes` at both pointers, and the hash was created for their blocks.
     unsafe {
         let mut hash = Hash::<V>::new(view, block(y), bytes.div_ceil(BLOCK_BYTES));
         crypt::<V, S, R, UNROLL, OPEN>(schedule, &mut hash, source, None, from, to, bytes);
@@ -184,12 +183,12 @@ pub(super) unsafe fn update<
     }
 }
 
-/// Goes on with a message by whole blocks in `N` registers, the last of which may be begun: all keystream
-/// side by side, and a single reduction. `y` stays in memory as a vector, since a call waits for that of
-/// the call before. The low 32 bits of the counters do not wrap.
+/// Continues a message by whole blocks in `N` registers, the last of which may be partial: all keystream side by side, and a
+/// single reduction. `y` is kept in memory as a vector, since each call waits for the `y` of the call before. The low 32
+/// bits of the counters do not wrap.
 ///
 /// # Safety
-/// As [`short`], without associated data, and the view holds the data.
+/// The same as for [`short`], without associated data, and the view covers the data.
 #[inline(always)]
 pub(super) unsafe fn few<V: Clmul, const R: usize, const OPEN: bool, const N: usize>(
     schedule: &Schedule,
@@ -200,8 +199,8 @@ pub(super) unsafe fn few<V: Clmul, const R: usize, const OPEN: bool, const N: us
     to: *mut u8,
     bytes: usize,
 ) {
-    // SAFETY: the caller has `blocks` at both pointers, of which the last register reads and writes only its
-    // own; the view holds as many powers.
+    // SAFETY: the caller has `blocks` at both pointers, and the last register reads and writes only its own; the view covers
+    // that many powers.
     unsafe {
         let blocks = bytes / BLOCK_BYTES;
         let mut counters = V::counters(counter);
@@ -228,7 +227,7 @@ pub(super) unsafe fn few<V: Clmul, const R: usize, const OPEN: bool, const N: us
             let input = V::load_blocks(from, in_register);
             let output = state.last_round(key.xor(input));
             output.store_blocks(to, in_register);
-            // What is behind the last block meets powers that are zero.
+            // Whatever follows the last block is multiplied by powers that are zero.
             let mut data = if OPEN { input } else { output }.swap_bytes();
             if i == 0 {
                 data = data.xor(V::first(__m128i::load((&raw const *y).cast())));
@@ -245,12 +244,12 @@ pub(super) unsafe fn few<V: Clmul, const R: usize, const OPEN: bool, const N: us
     }
 }
 
-/// The first data of a message, in `N` registers, the last of which may be begun, and the end of the message as if none
-/// followed: programs mostly hand over a short message in one piece. `y` then has the last block too, filled up with zeros,
-/// and `tag` the tag of `aad_bytes` and as many bytes. `begun` is what is begun of the associated data, if anything is.
+/// Processes the first data of a message, in `N` registers, the last of which may be partial, and finishes the message as if
+/// no more followed: programs mostly pass a short message in one piece. Afterwards `y` includes the last block too, padded
+/// with zeros, and `tag` is the tag of `aad_bytes` and `bytes`. `begun` is the partial block of associated data, if any.
 ///
 /// # Safety
-/// As [`short`], but the view holds the data and one block more; the low 32 bits of `j0` are 1.
+/// The same as for [`short`], but the view covers the data and one more block; the low 32 bits of `j0` are 1.
 #[expect(clippy::too_many_arguments, reason = "few go through memory")]
 #[inline(always)]
 pub(super) unsafe fn first<V: Clmul, const R: usize, const OPEN: bool, const N: usize>(
@@ -265,8 +264,8 @@ pub(super) unsafe fn first<V: Clmul, const R: usize, const OPEN: bool, const N: 
     aad_bytes: u64,
     tag: &mut [u8; BLOCK_BYTES],
 ) {
-    // SAFETY: the caller has `bytes` at both pointers, of which the last register touches only what is left;
-    // the data have one block less than a message of `short`, to which the view reaches.
+    // SAFETY: the caller has `bytes` at both pointers, and the last register accesses only those that are left; the hash
+    // takes one block less than in `short` besides the data, and the view covers it.
     unsafe {
         let blocks = bytes.div_ceil(BLOCK_BYTES);
         let counters = FIRST_COUNTERS.0.as_ptr();
@@ -316,10 +315,10 @@ pub(super) unsafe fn first<V: Clmul, const R: usize, const OPEN: bool, const N: 
     }
 }
 
-/// As [`first`], for data of any length, and with a group of `UNROLL` registers at a time.
+/// Like [`first`], for data of any length, with a group of `UNROLL` registers at a time.
 ///
 /// # Safety
-/// As [`message`]; the low 32 bits of `j0` are 1.
+/// The same as for [`message`]; the low 32 bits of `j0` are 1.
 #[expect(clippy::too_many_arguments, reason = "few go through memory")]
 #[inline(always)]
 pub(super) unsafe fn first_long<V: Clmul, const R: usize, const UNROLL: usize, const OPEN: bool>(
@@ -334,7 +333,7 @@ pub(super) unsafe fn first_long<V: Clmul, const R: usize, const UNROLL: usize, c
     aad_bytes: u64,
     tag: &mut [u8; BLOCK_BYTES],
 ) {
-    // SAFETY: the caller has `bytes` at both pointers, and the hash is told of their blocks; there is always H.
+    // SAFETY: the caller has `bytes` at both pointers, and the hash was created for their blocks; H is always present.
     unsafe {
         let mut before = __m128i::load((&raw const *y).cast());
         if let Some(begun) = begun {
@@ -352,12 +351,12 @@ pub(super) unsafe fn first_long<V: Clmul, const R: usize, const UNROLL: usize, c
     }
 }
 
-/// As [`first`], for a key's first messages: a tenth of the code, for every size of key and of message. Between two
-/// handshakes a TLS server runs through more code than its caches hold, and straight-line code for 16 blocks then costs
-/// more to fetch (16 KiB, some 20 µs on Zen 3) than to run.
+/// Like [`first`], for a key's first messages: a tenth of the code, for every key size and message size. Between two
+/// handshakes a TLS server executes more code than its caches hold, and then straight-line code for 16 blocks costs more to
+/// fetch (16 KiB, some 20 µs on Zen 3) than to execute.
 ///
 /// # Safety
-/// As [`message`]; the low 32 bits of `j0` are 1; the view holds 8 blocks.
+/// The same as for [`message`]; the low 32 bits of `j0` are 1; the view covers 8 blocks.
 #[expect(clippy::too_many_arguments, reason = "few go through memory")]
 #[inline(always)]
 pub(super) unsafe fn first_compact<V: Clmul, const OPEN: bool>(
@@ -374,9 +373,8 @@ pub(super) unsafe fn first_compact<V: Clmul, const OPEN: bool>(
 ) {
     let registers = const { if V::BLOCKS == 4 { 2 } else { 4 } };
     let group_bytes = registers * V::BYTES;
-    // SAFETY: the caller has `bytes` at both pointers: `left` counts what is left, and no more than that is
-    // touched; each register of keystream is written before it is read, and lies within its room; there is
-    // always H.
+    // SAFETY: the caller has `bytes` at both pointers: `left` counts the rest, and no more than that is accessed; each
+    // register of keystream is written before it is read, and lies within its buffer; H is always present.
     unsafe {
         let zero = _mm_setzero_si128();
         let rounds = schedule.size.rounds();
@@ -444,11 +442,11 @@ pub(super) unsafe fn first_compact<V: Clmul, const OPEN: bool>(
     }
 }
 
-/// The most keystream that [`first_compact`] makes at a time: a block for each of the few powers.
+/// The most keystream that [`first_compact`] computes at a time: a block for each of the few powers.
 const COMPACT_BYTES: usize = 8 * BLOCK_BYTES;
 
-/// The tag of a message whose GHASH has `value` to take in as its last block. The numbers come in registers: what other
-/// functions have stored by halves could not be loaded whole at once.
+/// Computes the tag of a message; `value` is the last block that GHASH still has to absorb. The numbers are passed in
+/// registers: values stored in halves by other functions could not be loaded whole without waiting.
 ///
 /// # Safety
 /// AES-NI, SSE4.1 and carry-less multiplication are enabled in the caller.
@@ -468,10 +466,10 @@ pub(super) unsafe fn end<const R: usize>(
 }
 
 /// # Safety
-/// As [`end`].
+/// The same as for [`end`].
 #[inline(always)]
 unsafe fn ended(view: View, value: __m128i, mask: __m128i) -> __m128i {
-    // SAFETY: the caller has carry-less multiplication; there is always H.
+    // SAFETY: the caller has carry-less multiplication; H is always present.
     unsafe { times(value, view.powers(1)).swap_bytes().xor(mask) }
 }
 
@@ -482,7 +480,7 @@ pub(super) unsafe fn hash<V: Clmul>(view: View, y: u128, from: *const u8, bytes:
     if bytes == 0 {
         return y;
     }
-    // SAFETY: the caller has `bytes` at `from`, and the hash is told of their blocks.
+    // SAFETY: the caller has `bytes` at `from`, and the hash was created for their blocks.
     unsafe {
         let mut hash = Hash::<V>::new(view, block(y), bytes.div_ceil(BLOCK_BYTES));
         hash.absorb_bytes(from, bytes);
@@ -490,11 +488,10 @@ pub(super) unsafe fn hash<V: Clmul>(view: View, y: u128, from: *const u8, bytes:
     }
 }
 
-/// CTR, and the ciphertext absorbed by `hash`. Returns the block of keystream at `j0`, where it is
-/// asked for.
+/// Applies counter mode, and lets `hash` absorb the ciphertext. Returns the block of keystream at `j0` if it is requested.
 ///
 /// # Safety
-/// As [`message`], and as `source` demands.
+/// The same as for [`message`], and the requirements of `source`.
 #[inline(always)]
 unsafe fn crypt<V: Clmul, S: Source<V>, const R: usize, const UNROLL: usize, const OPEN: bool>(
     schedule: &Schedule,
@@ -507,8 +504,8 @@ unsafe fn crypt<V: Clmul, S: Source<V>, const R: usize, const UNROLL: usize, con
 ) -> __m128i {
     let group_blocks = UNROLL * V::BLOCKS;
     let group_bytes = UNROLL * V::BYTES;
-    // SAFETY: `bytes` counts what is left of those that the caller has at both pointers, and no more than that
-    // is touched; a group that is hashed after it was encrypted lies before `to`.
+    // SAFETY: `bytes` counts the rest of those that the caller has at both pointers, and no more than that is accessed; a
+    // group that is hashed after its encryption lies before `to`.
     unsafe {
         if bytes >= group_bytes && hash.takes_groups(group_blocks) {
             if !OPEN {
@@ -569,11 +566,11 @@ unsafe fn crypt<V: Clmul, S: Source<V>, const R: usize, const UNROLL: usize, con
     }
 }
 
-/// CTR over `N` registers, then their products. If the last is not full, its keystream is returned
+/// Applies counter mode to `N` registers, then computes their products. If the last is not full, its keystream is returned
 /// instead.
 ///
 /// # Safety
-/// As [`message`], for `bytes`, which are more than `N - 1` registers and at most `N`.
+/// The same as for [`message`], for `bytes`, which are more than `N - 1` registers and at most `N`.
 #[inline(always)]
 unsafe fn tail<V: Clmul, const R: usize, const OPEN: bool, const N: usize>(
     schedule: &Schedule,
@@ -583,8 +580,7 @@ unsafe fn tail<V: Clmul, const R: usize, const OPEN: bool, const N: usize>(
     to: *mut u8,
     bytes: usize,
 ) -> V {
-    // SAFETY: the caller has more than `N - 1` registers at both pointers; the last is touched only if it is
-    // full.
+    // SAFETY: the caller has more than `N - 1` registers at both pointers; the last is accessed only if it is full.
     unsafe {
         let schedule = &*anew(schedule);
         let mut states = [round_key::<V>(schedule, 0); N];
@@ -612,13 +608,13 @@ unsafe fn tail<V: Clmul, const R: usize, const OPEN: bool, const N: usize>(
     }
 }
 
-/// The block of keystream at `counter`.
+/// Returns the block of keystream at `counter`.
 ///
 /// # Safety
 /// AES-NI and SSE4.1 are enabled in the caller.
 #[inline(always)]
 unsafe fn keystream<const R: usize>(schedule: &Schedule, counter: u128) -> __m128i {
-    // SAFETY: the caller has AES-NI and SSE4.1; the assembly has no instruction.
+    // SAFETY: the caller has AES-NI and SSE4.1; the assembly contains no instruction.
     unsafe {
         let schedule = &*anew(schedule);
         let mut state = block(counter).swap_bytes().xor(round_key(schedule, 0));
@@ -626,18 +622,18 @@ unsafe fn keystream<const R: usize>(schedule: &Schedule, counter: u128) -> __m12
             state = state.round(round_key(schedule, round));
         });
         state = state.last_round(round_key(schedule, R));
-        // Here, not where it is used: stores between the two would take the round keys, loaded
+        // Here, not at the use: because of stores between the two, the compiler would spill the round keys, which it loads
         // before them, to the stack.
         asm!("/* {0} */", inout(xmm_reg) state, options(nomem, nostack, preserves_flags));
         state
     }
 }
 
-/// CTR over a group of registers and, with `HASH`, the products of the group at `ciphertext`, which
+/// Applies counter mode to a group of registers and, with `HASH`, computes the products of the group at `ciphertext`, which
 /// may be the one at `from`.
 ///
 /// # Safety
-/// As [`message`], for a group at each pointer.
+/// The same as for [`message`], for a group at each pointer.
 #[inline(always)]
 unsafe fn group<V: Clmul, S: Source<V>, const R: usize, const UNROLL: usize, const HASH: bool>(
     schedule: &Schedule,
@@ -647,8 +643,8 @@ unsafe fn group<V: Clmul, S: Source<V>, const R: usize, const UNROLL: usize, con
     from: *const u8,
     to: *mut u8,
 ) {
-    // SAFETY: the caller has a group at each of the three pointers, and the instructions of `V`; what is at
-    // `ciphertext` is read before it may be overwritten.
+    // SAFETY: the caller has a group at each of the three pointers, and the instructions of `V`; the group at `ciphertext`
+    // is read before it may be overwritten.
     unsafe {
         let schedule = &*anew(schedule);
         let mut states = source.group::<UNROLL>(schedule);
@@ -679,12 +675,12 @@ unsafe fn group<V: Clmul, S: Source<V>, const R: usize, const UNROLL: usize, con
 
 #[inline(always)]
 pub(super) fn block(number: u128) -> __m128i {
-    // SAFETY: both are 16 bytes of plain data, as `number` has them.
+    // SAFETY: both are 16 bytes of plain data, as for `number`.
     unsafe { core::mem::transmute(number) }
 }
 
 #[inline(always)]
 pub(super) fn number(block: __m128i) -> u128 {
-    // SAFETY: both are 16 bytes of plain data, as `block` has them.
+    // SAFETY: both are 16 bytes of plain data, as for `block`.
     unsafe { core::mem::transmute(block) }
 }
