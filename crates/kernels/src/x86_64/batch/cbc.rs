@@ -1,12 +1,12 @@
 //! AES-CBC encryption of independent streams, one in each block of the registers.
 //!
-//! A chain waits 10, 12 or 14 times the latency of `aesenc` for each block, and a CPU begins two in
-//! each of these cycles: 8 registers keep it busy, fewer cost as much time as one. Round keys differ
-//! from block to block, so they are laid out lane by lane in a table, and read from there.
+//! A chain waits 10, 12 or 14 times the latency of `aesenc` for each block, and a CPU starts two in each of these cycles: 8
+//! registers keep it busy, and fewer take as long as one. Round keys differ from block to block, so they are laid out lane
+//! by lane in a table, and read from there.
 //!
-//! All lanes run for as many blocks as the shortest stream has left. When there is no further stream, a
-//! lane repeats what that with the longest does: all input of a step is read before any output of it is
-//! written, so both write the same bytes, and the inner loop knows nothing of idle lanes.
+//! All lanes run for as many blocks as the shortest stream has left. When there is no further stream, a lane repeats what
+//! the lane with the longest stream does: all input of a step is read before any output of it is written, so both write the
+//! same bytes, and the inner loop needs no case for idle lanes.
 
 use core::arch::{asm, x86_64::*};
 use core::mem::MaybeUninit;
@@ -21,7 +21,7 @@ use crate::requests::Chained;
 
 macro_rules! encrypt {
     ($name:ident, $token:ty, $lanes:ty, $registers:literal x $blocks:literal, $features:literal, $counter:ident, $one:expr) => {
-        /// CBC encryption of streams of whole blocks.
+        /// Encrypts streams of whole blocks with CBC.
         pub(crate) fn $name(token: $token, streams: &mut [impl Chained]) {
             #[target_feature(enable = $features)]
             fn rounds<S: Chained, const R: usize>(
@@ -29,8 +29,8 @@ macro_rules! encrypt {
                 size: KeySize,
                 one: &mut One<'_>,
             ) {
-                // SAFETY: the instructions of `$lanes` are enabled here, and the lanes are `$registers` times
-                // its blocks.
+                // SAFETY: the instructions of `$lanes` are enabled here, and the number of lanes is `$registers` times its
+                // blocks.
                 unsafe {
                     encrypt::<$lanes, S, R, $registers, { $registers * $blocks }>(
                         streams, size, one,
@@ -81,7 +81,7 @@ encrypt!(
     CBC_VAES512,
     |token: Vaes512, schedule, iv, data| cbc::encrypt_aes_ni(token.aes_ni(), schedule, iv, data)
 );
-/// The kernel for one stream.
+/// A kernel for one stream.
 type One<'a> = dyn FnMut(&Schedule, &mut [u8; BLOCK_BYTES], InOutBuf<'_, '_, u8>) + 'a;
 
 /// Encrypts the streams whose keys have `size`.
@@ -120,8 +120,7 @@ unsafe fn encrypt<
     lanes.fill_idle(streams);
     loop {
         let blocks = lanes.left.iter().copied().min().unwrap_or(0);
-        // SAFETY: the caller enables the instructions of `V`, and `blocks` is the fewest that any lane has
-        // left.
+        // SAFETY: the caller enables the instructions of `V`, and `blocks` is the fewest that any lane has left.
         unsafe { run::<V, R, REGISTERS, LANES>(&mut lanes, blocks) };
         let mut idle = false;
         let mut busy = 0;
@@ -151,7 +150,7 @@ unsafe fn encrypt<
             _ => {}
         }
     }
-    // What is left is one chain.
+    // The rest is one chain.
     for lane in 0..LANES {
         if let Some(i) = lanes.stream[lane] {
             let stream = &mut streams[i];
@@ -163,14 +162,14 @@ unsafe fn encrypt<
     }
 }
 
-/// Streams that no lane has taken.
+/// Streams that no lane has taken yet.
 struct Queue {
     next: usize,
     size: KeySize,
 }
 
 impl Queue {
-    /// The next stream with a key of this size, and data.
+    /// Takes the next stream that has a key of this size, and data.
     #[inline(always)]
     fn next(&mut self, streams: &[impl Chained]) -> Option<usize> {
         while let Some(stream) = streams.get(self.next) {
@@ -183,7 +182,7 @@ impl Queue {
     }
 }
 
-/// What the lanes are at.
+/// The current state of the lanes.
 pub(crate) struct Lanes<const LANES: usize> {
     /// The round keys of each round, lane by lane.
     pub(super) keys: Table<LANES>,
@@ -191,18 +190,18 @@ pub(crate) struct Lanes<const LANES: usize> {
     pub(super) chain: Row<LANES>,
     pub(crate) from: [*const u8; LANES],
     pub(crate) to: [*mut u8; LANES],
-    /// Blocks that are left.
+    /// The number of blocks left.
     left: [usize; LANES],
-    /// `None` for a lane that repeats what another does.
+    /// `None` for a lane that repeats another.
     stream: [Option<usize>; LANES],
 }
 
-/// A block for each lane, aligned as the widest register.
+/// A block for each lane, aligned like the widest register.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(super) struct Row<const LANES: usize>(pub(super) [[u8; BLOCK_BYTES]; LANES]);
 
-/// Rows of round keys, of which the first `used` are ever written, and wiped.
+/// Rows of round keys, of which only the first `used` are ever written, and wiped.
 pub(super) struct Table<const LANES: usize> {
     pub(super) rows: MaybeUninit<[Row<LANES>; 15]>,
     used: usize,
@@ -223,16 +222,16 @@ impl<const LANES: usize> Drop for Table<LANES> {
     fn drop(&mut self) {
         let keys = self.rows.as_mut_ptr().cast::<MaybeUninit<u8>>();
         let bytes = self.used.min(15) * size_of::<Row<LANES>>();
-        // SAFETY: the bytes counted are within the rows. `MaybeUninit` bytes may hold anything.
+        // SAFETY: the counted bytes are within the rows. `MaybeUninit` bytes may have any value.
         unsafe { core::ptr::write_bytes(keys, 0, bytes) };
-        // The zeros are never read: the compiler must not know.
+        // The zeros are never read; hide that from the compiler.
         core::hint::black_box(keys);
         compiler_fence(Ordering::SeqCst);
     }
 }
 
 impl<const LANES: usize> Lanes<LANES> {
-    /// For keys of as many rounds.
+    /// Creates lanes for keys with this number of rounds.
     #[inline(always)]
     pub(crate) fn new(rounds: usize) -> Self {
         Self {
@@ -248,7 +247,7 @@ impl<const LANES: usize> Lanes<LANES> {
         }
     }
 
-    /// Begins stream `i`.
+    /// Starts stream `i`.
     #[inline(always)]
     fn take(&mut self, lane: usize, i: usize, stream: &mut impl Chained) {
         self.lay_out(lane, stream.schedule());
@@ -258,8 +257,8 @@ impl<const LANES: usize> Lanes<LANES> {
         self.stream[lane] = Some(i);
     }
 
-    /// Lets lanes without a stream repeat the one that has most left. There is none to take any more, so
-    /// that one stays the longest.
+    /// Lets lanes without a stream repeat the one that has the most left. No stream is left to take, so that one stays the
+    /// longest.
     #[inline(always)]
     fn fill_idle(&mut self, streams: &[impl Chained]) {
         let mut longest = None;
@@ -308,8 +307,8 @@ impl<const LANES: usize> Lanes<LANES> {
 /// Encrypts the next `blocks` blocks of every lane.
 ///
 /// # Safety
-/// The instructions of `V` are enabled in the caller; every lane has as many blocks left; `LANES` is
-/// `REGISTERS` times the blocks of `V`.
+/// The instructions of `V` are enabled in the caller; every lane has `blocks` blocks left; `LANES` is `REGISTERS` times the
+/// blocks of `V`.
 #[inline(always)]
 pub(super) unsafe fn run<V: Gather, const R: usize, const REGISTERS: usize, const LANES: usize>(
     lanes: &mut Lanes<LANES>,
@@ -320,8 +319,8 @@ pub(super) unsafe fn run<V: Gather, const R: usize, const REGISTERS: usize, cons
     let (from, to) = (lanes.from.as_ptr(), lanes.to.as_ptr());
     let mut keys = lanes.keys.rows.as_ptr().cast::<u8>();
     let lane = |register| register * V::BLOCKS;
-    // SAFETY: the caller enables the instructions of `V`. A row has all registers of `REGISTERS`; the lanes'
-    // pointers are good for `bytes`, since every lane has `blocks` left; the table has `R + 1` rows.
+    // SAFETY: the caller enables the instructions of `V`. A row has all registers of `REGISTERS`; the lanes' pointers are
+    // valid for `bytes`, since every lane has `blocks` left; the table has `R + 1` rows.
     unsafe {
         let mut chain = [V::load(lanes.chain.0.as_ptr().cast()); REGISTERS];
         for (i, chain) in chain.iter_mut().enumerate() {
@@ -349,7 +348,7 @@ pub(super) unsafe fn run<V: Gather, const R: usize, const REGISTERS: usize, cons
             }
         }
         while at < bytes {
-            // The compiler must not read round keys beforehand, for which there are no registers.
+            // The compiler must not read round keys in advance, since no registers are free for them.
             asm!("/* {0} */", inout(reg) keys, options(readonly, nostack, preserves_flags));
             let mut data = [chain[0]; REGISTERS];
             for (i, data) in data.iter_mut().enumerate() {
@@ -367,18 +366,18 @@ pub(super) unsafe fn run<V: Gather, const R: usize, const REGISTERS: usize, cons
     }
 }
 
-/// A block of each lane: `chain` is the ciphertext before, and becomes that of `data`.
+/// Encrypts a block of each lane: `chain` is the ciphertext before, and becomes that of `data`.
 ///
 /// # Safety
-/// The instructions of `V` are enabled in the caller; at `keys` lie `R + 1` rows of `REGISTERS`.
+/// The instructions of `V` are enabled in the caller; there are `R + 1` rows of `REGISTERS` at `keys`.
 #[inline(always)]
 unsafe fn step<V: Gather, const R: usize, const REGISTERS: usize>(
     keys: *const u8,
     chain: &mut [V; REGISTERS],
     data: impl Fn(usize) -> V,
 ) {
-    // SAFETY: the caller enables the instructions of `V`, and `key` is asked for rounds 0 to `R` of `REGISTERS`
-    // registers, which lie at `keys`.
+    // SAFETY: the caller enables the instructions of `V`, and `key` is called for rounds 0 to `R` of `REGISTERS` registers,
+    // which are at `keys`.
     unsafe {
         let key =
             |round: usize, i: usize| V::load_aligned(keys.add((round * REGISTERS + i) * V::BYTES));

@@ -1,10 +1,10 @@
 //! AES-GCM of independent packets whose last group of registers is long.
 //!
-//! The kernel for single messages does what is left after whole groups of eight registers four by four, and hashes it
-//! separately. For a packet of 1,400 bytes that is a third of the time. Here the rest is a group of its own, of one
-//! to eight registers and the mask of the tag, and the group before is hashed during its rounds. `vpclmulqdq` begins
-//! every other cycle on Zen 5 whatever the width, `vaesenc` twice a cycle: so products are Karatsuba's, three a
-//! register.
+//! The kernel for single messages processes the rest after whole groups of eight registers four by four, and hashes it
+//! separately. For a packet of 1,400 bytes that is a third of the time. Here the rest is a group of its own, of one to eight
+//! registers and the mask of the tag, and the group before is hashed during its rounds. On Zen 5 a `vpclmulqdq` of any width
+//! starts every other cycle, but two `vaesenc` every cycle: so the products use Karatsuba's method, three multiplications
+//! per register.
 
 use core::arch::x86_64::*;
 
@@ -29,24 +29,24 @@ pub(crate) struct Packet<'a> {
     pub(crate) bytes: usize,
 }
 
-/// Whether the kernel takes a packet: those of few bytes more than whole groups are as fast alone.
+/// Returns whether the kernel takes a packet: those with few bytes more than whole groups are as fast alone.
 #[inline(always)]
 pub(crate) fn takes(aad_bytes: usize, bytes: usize) -> bool {
     let rest = bytes % GROUP_BYTES;
     aad_bytes <= BLOCK_BYTES && bytes <= BYTES_MAX && rest > GROUP_BYTES / 2
 }
 
-/// Whether there are powers enough.
+/// Returns whether there are enough powers.
 #[inline(always)]
 pub(crate) fn is_enough(view: View, bytes: usize) -> bool {
     view.limit() >= GROUP_BYTES / BLOCK_BYTES || view.holds(bytes.div_ceil(BLOCK_BYTES) + 2)
 }
 
-/// Seals or opens a packet, to its tag.
+/// Seals or opens a packet and computes its tag.
 ///
 /// # Safety
-/// The packet's bytes are readable at `from` and writable at `to`, the same place or one that does not overlap. The
-/// kernel takes it, and there are powers enough.
+/// The packet's bytes are readable at `from` and writable at `to`, which are the same place or do not overlap. The kernel
+/// takes it, and there are enough powers.
 #[inline(always)]
 pub(crate) unsafe fn crypt<const OPEN: bool>(
     _: Vaes512,
@@ -54,20 +54,20 @@ pub(crate) unsafe fn crypt<const OPEN: bool>(
     tag: &mut [u8; BLOCK_BYTES],
 ) {
     /// # Safety
-    /// As [`crypt`].
+    /// The same as for [`crypt`].
     #[target_feature(enable = "aes,vaes,pclmulqdq,vpclmulqdq,avx512f,avx512bw,avx512vl")]
     unsafe fn inner<const OPEN: bool>(packet: &Packet<'_>, tag: &mut [u8; BLOCK_BYTES]) {
-        // SAFETY: the instructions of `__m512i` are enabled here; the caller answers for the packet.
+        // SAFETY: the instructions of `__m512i` are enabled here; the caller guarantees the packet.
         unsafe { message::<__m512i, OPEN>(packet, tag) }
     }
     #[cfg(debug_assertions)]
     crate::dispatch::batch::GCM_VAES512.hit();
-    // SAFETY: `Vaes512` proves the features; `crypt`'s caller answers for the packet's pointers and powers.
+    // SAFETY: `Vaes512` proves the features; the caller of `crypt` guarantees the packet's pointers and powers.
     unsafe { inner::<OPEN>(packet, tag) }
 }
 
 /// # Safety
-/// The instructions of `V` are enabled in the caller; the rest as [`crypt`] has it.
+/// The instructions of `V` are enabled in the caller; otherwise the same as for [`crypt`].
 #[inline(always)]
 unsafe fn message<V: Clmul, const OPEN: bool>(packet: &Packet<'_>, tag: &mut [u8; BLOCK_BYTES]) {
     let Packet {
@@ -79,9 +79,9 @@ unsafe fn message<V: Clmul, const OPEN: bool>(packet: &Packet<'_>, tag: &mut [u8
         mut to,
         bytes,
     } = *packet;
-    // SAFETY: the caller enables the instructions of `V`. `left` counts what is left at both pointers, and no
-    // more than that is touched; ciphertext that is hashed was written by the group before, or is about to be
-    // opened; counters of so few blocks have one byte.
+    // SAFETY: the caller enables the instructions of `V`. `left` counts the rest at both pointers, and no more than that is
+    // accessed; ciphertext that is hashed was written by the group before, or is about to be opened; the counters of so few
+    // blocks fit in one byte.
     unsafe {
         let rounds = 10 + 2 * schedule.size as usize;
         let blocks = bytes.div_ceil(BLOCK_BYTES);
@@ -103,7 +103,7 @@ unsafe fn message<V: Clmul, const OPEN: bool>(packet: &Packet<'_>, tag: &mut [u8
                 *state = counters.xor(zero);
                 counters = counters.count(V::BLOCKS as u8);
             }
-            // What is opened in place is gone after its group; what is sealed comes of it.
+            // Data opened in place is overwritten by its own group; sealed ciphertext exists only after its group.
             let (ciphertext, count) = if OPEN {
                 (from, GROUP)
             } else {
@@ -138,10 +138,10 @@ unsafe fn message<V: Clmul, const OPEN: bool>(packet: &Packet<'_>, tag: &mut [u8
     }
 }
 
-/// The rest of a packet: `N - 1` registers, the last of which may be begun, and the mask.
+/// Processes the rest of a packet: `N - 1` registers, the last of which may be partial, and the mask.
 ///
 /// # Safety
-/// As [`message`], for `left` bytes, which are more than `N - 2` registers and at most `N - 1`.
+/// The same as for [`message`], for `left` bytes, which are more than `N - 2` registers and at most `N - 1`.
 #[expect(clippy::too_many_arguments, reason = "each in a register")]
 #[inline(always)]
 unsafe fn last<V: Clmul, const OPEN: bool, const N: usize>(
@@ -158,8 +158,8 @@ unsafe fn last<V: Clmul, const OPEN: bool, const N: usize>(
     tag: &mut [u8; BLOCK_BYTES],
 ) {
     debug_assert!((N - 2) * V::BYTES < left && left <= (N - 1) * V::BYTES);
-    // SAFETY: the caller answers for `left` bytes, of which the last register touches what is left after
-    // `done`; the registers of ciphertext before `to` were written by `message`.
+    // SAFETY: the caller guarantees `left` bytes, and the last register accesses only those left after `done`; the registers
+    // of ciphertext before `to` were written by `message`.
     unsafe {
         let zero = round_key::<V>(schedule, 0);
         let mut states = [j0.xor(zero); N];
@@ -204,10 +204,11 @@ unsafe fn last<V: Clmul, const OPEN: bool, const N: usize>(
     }
 }
 
-/// Does all rounds but the last, the first of them interleaved with the products of `pending` registers of ciphertext.
+/// Applies all rounds but the last, the first of them interleaved with the products of `pending` registers of ciphertext.
 ///
 /// # Safety
-/// The instructions of `V` are enabled in the caller; the schedule has so many rounds; registers and powers are there.
+/// The instructions of `V` are enabled in the caller; the schedule has this number of rounds; the registers of ciphertext
+/// and their powers are readable.
 #[inline(always)]
 unsafe fn encrypt<V: Clmul, const N: usize>(
     schedule: &Schedule,
@@ -217,8 +218,8 @@ unsafe fn encrypt<V: Clmul, const N: usize>(
     ciphertext: *const u8,
     pending: usize,
 ) {
-    // SAFETY: the caller has the registers of ciphertext and their powers; there are at most eight, and nine
-    // rounds at least.
+    // SAFETY: the caller has the registers of ciphertext and their powers; there are at most eight, and at least nine
+    // rounds.
     unsafe {
         let mut y = match pending {
             0 => V::first(_mm_setzero_si128()),
@@ -242,27 +243,27 @@ unsafe fn encrypt<V: Clmul, const N: usize>(
     }
 }
 
-/// Blocks between two reductions, under way.
+/// The blocks between two reductions, in progress.
 struct Chunk<V> {
     sum: Karatsuba<V>,
-    /// What the chunks before came to, to be added to the next block.
+    /// The result of the chunks before, to be added to the next block.
     y: V,
-    /// Where the powers for the next block are.
+    /// The address of the powers for the next block.
     at: *const u8,
-    /// Bytes of powers that are left of this chunk but for the block of lengths.
+    /// The number of bytes of powers left in this chunk, without those for the block of lengths.
     left: usize,
-    /// Blocks of data in later ones.
+    /// The number of blocks of data in later chunks.
     later: usize,
     view: View,
 }
 
 impl<V: Clmul> Chunk<V> {
     /// # Safety
-    /// The instructions of `V` are enabled in the caller of this and the other methods; there are powers enough.
+    /// The instructions of `V` are enabled in the caller of this and the other methods; there are enough powers.
     #[inline(always)]
     unsafe fn begin(view: View, blocks: usize, aad: __m128i, lengths: __m128i) -> Self {
-        // SAFETY: the caller enables the instructions of `V`. `holds` says that the power to `blocks + 2` is
-        // there; else those to the limit and four are.
+        // SAFETY: the caller enables the instructions of `V`. If `holds`, the power to `blocks + 2` exists; else those to
+        // the limit plus four do.
         unsafe {
             let zero = V::first(_mm_setzero_si128());
             if view.holds(blocks + 2) {
@@ -289,7 +290,7 @@ impl<V: Clmul> Chunk<V> {
     }
 
     /// # Safety
-    /// As for [`begin`](Self::begin).
+    /// The same as for [`begin`](Self::begin).
     #[inline(always)]
     unsafe fn take_y(&mut self) -> V {
         // SAFETY: the caller of `begin` has the instructions of `V`.
@@ -297,13 +298,13 @@ impl<V: Clmul> Chunk<V> {
         core::mem::replace(&mut self.y, zero)
     }
 
-    /// Register `i` from the next block on.
+    /// Adds the products of `data`, which is register `i` counted from the next block.
     ///
     /// # Safety
-    /// As for [`begin`](Self::begin); the registers up to `i` are within the chunk.
+    /// The same as for [`begin`](Self::begin); the registers up to `i` are within the chunk.
     #[inline(always)]
     unsafe fn add(&mut self, data: V, i: usize) {
-        // SAFETY: the register lies within the chunk, and powers reach to H and a register beyond.
+        // SAFETY: the register lies within the chunk, and the powers extend to H and a register beyond.
         unsafe {
             let at = self.at.add(i * V::BYTES);
             self.sum = self.sum.plus(Karatsuba::of(data, at, self.view.sums()));
@@ -313,11 +314,11 @@ impl<V: Clmul> Chunk<V> {
     /// Counts registers that have been multiplied.
     ///
     /// # Safety
-    /// As for [`begin`](Self::begin); so many registers of the chunk have been added.
+    /// The same as for [`begin`](Self::begin); this many registers of the chunk have been added.
     #[inline(always)]
     unsafe fn advance(&mut self, registers: usize, lengths: __m128i) {
-        // SAFETY: the place moves within the powers of the chunk, by registers that were added; a new one
-        // begins at a power that `holds` or the limit says is there.
+        // SAFETY: the address moves within the powers of the chunk, by registers that were added; a new chunk begins at a
+        // power that exists according to `holds` or the limit.
         unsafe {
             self.at = self.at.add(registers * V::BYTES);
             self.left -= registers * V::BYTES;
@@ -346,7 +347,7 @@ impl<V: Clmul> Chunk<V> {
     }
 }
 
-/// A sum of products by Karatsuba's method: `middle` still has the other two in it.
+/// A sum of products by Karatsuba's method: `middle` still includes the other two.
 #[derive(Clone, Copy)]
 struct Karatsuba<V> {
     low: V,
@@ -356,8 +357,8 @@ struct Karatsuba<V> {
 
 impl<V: Clmul> Karatsuba<V> {
     /// # Safety
-    /// The instructions of `V` are enabled in the caller of this and the other methods; powers are at the pointer, and
-    /// their sums so many bytes on.
+    /// The instructions of `V` are enabled in the caller of this and the other methods; the pointer is that of powers, and
+    /// their sums are this many bytes further on.
     #[inline(always)]
     unsafe fn of(data: V, at: *const u8, sums: usize) -> Self {
         // SAFETY: the caller has a register of powers at `at`, and one of their sums `sums` bytes on.
@@ -375,7 +376,7 @@ impl<V: Clmul> Karatsuba<V> {
     /// The CPU has the instructions of `V`.
     #[inline(always)]
     unsafe fn plus(self, other: Self) -> Self {
-        // SAFETY: the caller's CPU can XOR registers of `V`.
+        // SAFETY: the caller has the instructions of `V`, with which its registers are XORed.
         unsafe {
             Self {
                 low: self.low.xor(other.low),
@@ -385,13 +386,13 @@ impl<V: Clmul> Karatsuba<V> {
         }
     }
 
-    /// The product of one block and the power of H to `exponent`, in the first lane of the register.
+    /// Returns the product of one block and the power of H to `exponent`, in the first lane of the register.
     ///
     /// # Safety
     /// The CPU has the instructions of `V`; the view has the power to `exponent`.
     #[inline(always)]
     unsafe fn one(data: __m128i, view: View, exponent: usize) -> Self {
-        // SAFETY: the caller says that the view has this power; one block of it is read, and one of its sums.
+        // SAFETY: the caller guarantees that the view has this power; one block of it and one of its sum are read.
         unsafe {
             let one = Karatsuba::of(data, view.place(exponent), view.sums());
             Self {
@@ -406,7 +407,7 @@ impl<V: Clmul> Karatsuba<V> {
     /// The CPU has the instructions of `V`.
     #[inline(always)]
     unsafe fn reduced(self) -> __m128i {
-        // SAFETY: XORs and a reduction, for which the caller has the instructions of `V`.
+        // SAFETY: this is XORs and a reduction, for which the caller has the instructions of `V`.
         unsafe {
             Sum {
                 low: self.low,
@@ -418,13 +419,13 @@ impl<V: Clmul> Karatsuba<V> {
     }
 }
 
-/// Registers in a group.
+/// The number of registers in a group.
 const GROUP: usize = 8;
 const GROUP_BYTES: usize = GROUP * __m512i::BYTES;
-/// With the mask's, one byte counts all blocks.
+/// Including the mask's, all blocks are counted in one byte.
 const BYTES_MAX: usize = 253 * BLOCK_BYTES;
 
-/// Counters from 2 on, as they lie in blocks.
+/// Counters from 2 on, laid out as in blocks.
 static FIRST_COUNTERS: Aligned = {
     let mut bytes = [0; 64];
     let mut i = 0;

@@ -1,8 +1,8 @@
-//! Triple DES by look-ups of bytes in registers: eight blocks in each, one in each 64 bits.
+//! Triple DES by byte look-ups in registers: eight blocks per register, one in each 64 bits.
 //!
-//! Two registers are a table for two S-boxes, so four `vpermi2b` look up all of a round; a transposition of
-//! bits in each 64 and a product with constants in GF(2^8) are P and E: see `bits::des_bytes`. No address and
-//! no branch depends on key or data.
+//! Two registers are a table for two S-boxes, so four `vpermi2b` do all look-ups of a round; P and E are a transposition of
+//! bits in each 64 and a product with constants in GF(2^8): see `bits::des_bytes`. No address and no branch depends on key
+//! or data.
 
 use core::arch::x86_64::*;
 use core::mem::MaybeUninit;
@@ -21,14 +21,14 @@ struct Halves<const N: usize> {
     right: [__m512i; N],
 }
 
-/// Looks up each byte's index, of seven bits, in the table of its S-box.
+/// Looks up each byte's 7-bit index in the table of its S-box.
 ///
 /// # Safety
 /// The CPU has AVX-512 VBMI.
 #[inline(always)]
 unsafe fn look_up(tables: &[[__m512i; 2]; 4], indexes: __m512i) -> __m512i {
     const BYTES: u64 = 0x0303_0303_0303_0303;
-    // SAFETY: `vpermi2b` and the OR are instructions of AVX-512, which the caller has.
+    // SAFETY: `vpermi2b` and the OR are instructions of AVX-512 F and VBMI, which the caller has.
     unsafe {
         let [a, b, c, d] = tables;
         let a = _mm512_maskz_permutex2var_epi8(BYTES, a[0], indexes, a[1]);
@@ -55,7 +55,7 @@ unsafe fn load(tables: &Tables) -> [[__m512i; 2]; 4] {
     }
 }
 
-/// The lower six bits of each byte, and what makes an index of them: `a & 63 ^ b`.
+/// Returns the lower six bits of each byte of the state, combined with the key into an index: `a & 63 ^ b`.
 ///
 /// # Safety
 /// The CPU has AVX-512 F.
@@ -74,15 +74,15 @@ unsafe fn splat(bytes: [u8; 8]) -> __m512i {
 }
 
 impl<const N: usize> Halves<N> {
-    /// The initial permutation, and E of both halves.
+    /// Applies the initial permutation, and E to both halves.
     ///
     /// # Safety
     /// The CPU has AVX-512 VBMI and GFNI.
     #[inline(always)]
     unsafe fn enter(blocks: [__m512i; N]) -> Self {
-        // SAFETY: what `enter` of either half asks for, the caller has: AVX-512 VBMI and GFNI.
+        // SAFETY: the caller has AVX-512 VBMI and GFNI, which `enter` of either half needs.
         unsafe {
-            // Columns of bits, from the last byte on: the right half has odd ones, as FIPS 46-3 counts.
+            // Columns of bits, from the last byte on: the right half has the odd ones, in the numbering of FIPS 46-3.
             let right = splat([0x80, 0x20, 0x08, 0x02, 0x80, 0x20, 0x08, 0x02]);
             let left = splat([0x40, 0x10, 0x04, 0x01, 0x40, 0x10, 0x04, 0x01]);
             Self {
@@ -98,8 +98,7 @@ impl<const N: usize> Halves<N> {
     /// The CPU has AVX-512 BW and VBMI, and GFNI.
     #[inline(always)]
     unsafe fn leave(self) -> [__m512i; N] {
-        // SAFETY: look-ups, shifts and a product of matrices, for which the caller has VBMI, AVX-512 BW and
-        // GFNI.
+        // SAFETY: this is look-ups, shifts and a matrix product, for which the caller has VBMI, AVX-512 BW and GFNI.
         unsafe {
             let tables = load(&LEAVE);
             let second = _mm512_set1_epi64(SECOND_HALVES as i64);
@@ -122,7 +121,7 @@ impl<const N: usize> Halves<N> {
     #[inline(always)]
     unsafe fn xor(self, other: Self) -> Self {
         let mut sum = self;
-        // SAFETY: the caller has AVX-512 F for XORs of 512 bits.
+        // SAFETY: the caller has AVX-512 F for 512-bit XORs.
         unsafe {
             for i in 0..N {
                 sum.left[i] = _mm512_xor_si512(self.left[i], other.left[i]);
@@ -132,13 +131,13 @@ impl<const N: usize> Halves<N> {
         sum
     }
 
-    /// The 48 rounds. `key` has the round key of each block of a register.
+    /// Applies the 48 rounds. `key` returns the round key of each block of a register.
     ///
     /// # Safety
     /// The CPU has AVX-512 VBMI and GFNI; `keys` has 48 rounds of `N` registers.
     #[inline(always)]
     unsafe fn rounds<K: Keys>(&mut self, keys: K) {
-        // SAFETY: the caller has VBMI and GFNI; rounds 0 to 47 are asked of `keys`.
+        // SAFETY: the caller has VBMI and GFNI; only rounds 0 to 47 are requested from `keys`.
         unsafe {
             let tables = load(&SUBSTITUTE);
             for stage in 0..3 {
@@ -148,19 +147,19 @@ impl<const N: usize> Halves<N> {
                     pass(&tables, &mut self.right, &self.left, keys, round + 1);
                     round += 2;
                 }
-                // The halves are exchanged at the end of DES.
+                // DES ends with an exchange of the halves.
                 core::mem::swap(&mut self.left, &mut self.right);
             }
         }
     }
 }
 
-/// Where round keys come from.
+/// The source of round keys.
 trait Keys: Copy {
-    /// The key of a round for each block of a register.
+    /// Returns the key of a round for each block of a register.
     ///
     /// # Safety
-    /// There are as many rounds and registers; the instructions are enabled in the caller.
+    /// `round` and `register` exist; the instructions are enabled in the caller.
     unsafe fn key(self, round: usize, register: usize) -> __m512i;
 }
 
@@ -176,7 +175,7 @@ unsafe fn pass<const N: usize, K: Keys>(
     keys: K,
     round: usize,
 ) {
-    // SAFETY: `i` is less than `N`, so the caller answers for its key, as for VBMI and GFNI.
+    // SAFETY: `i` is less than `N`, so the caller guarantees its key, and also VBMI and GFNI.
     unsafe {
         let columns = splat([0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80]);
         let factors = splat(FACTORS);
@@ -196,7 +195,7 @@ unsafe fn enter<const N: usize>(columns: __m512i, blocks: [__m512i; N]) -> [__m5
     unsafe {
         let tables = load(&ENTER);
         let second = _mm512_set1_epi64(SECOND_HALVES as i64);
-        // Eight bits from the first of E for each S-box on; there are two copies of a half.
+        // Eight bits beginning with the first bit of E for each S-box; the register holds two copies of a half.
         let firsts = splat([31, 3, 7, 11, 15, 19, 23, 27]);
         let mut halves = blocks;
         for half in &mut halves {
@@ -225,8 +224,8 @@ struct OfLanes<'a, const LANES: usize>(&'a Laid<LANES>);
 impl<const LANES: usize> Keys for OfLanes<'_, LANES> {
     #[inline(always)]
     unsafe fn key(self, round: usize, register: usize) -> __m512i {
-        // SAFETY: the caller says that `round` is one of 48 and `register` one of `LANES / 8`: a row has as
-        // many, and is aligned.
+        // SAFETY: the caller guarantees that `round` is one of 48 and `register` one of `LANES / 8`: a row has that many,
+        // and is aligned.
         unsafe {
             let row = self.0.0.as_ptr().add(round).cast::<__m512i>();
             _mm512_load_si512(row.add(register))
@@ -253,7 +252,7 @@ struct Backwards<'a>(&'a Rounds);
 impl Keys for Backwards<'_> {
     #[inline(always)]
     unsafe fn key(self, round: usize, _: usize) -> __m512i {
-        // SAFETY: `round` is one of 48, and so is the one as far from the end.
+        // SAFETY: `round` is one of 48, and so is its counterpart from the end.
         unsafe { _mm512_set1_epi64(*self.0.as_ptr().add(47 - round) as i64) }
     }
 }
@@ -270,8 +269,8 @@ macro_rules! engines {
             }
 
             unsafe fn run(&mut self, lanes: &mut Lanes<$lanes>, blocks: usize) {
-                // SAFETY: a `Laid` is only made by `encrypt`, which has a token; the caller answers for the
-                // blocks of every lane; lanes are 8 times registers.
+                // SAFETY: a `Laid` is created only by `encrypt`, which has a token; the caller guarantees the blocks of
+                // every lane; there are eight lanes per register.
                 unsafe { run::<$registers, $lanes>(self, lanes, blocks) }
             }
         }
@@ -280,7 +279,7 @@ macro_rules! engines {
 
 engines!(8 1, 16 2, 32 4);
 
-/// CBC encryption of streams of whole blocks.
+/// Encrypts streams of whole blocks with CBC.
 pub(crate) fn encrypt(_: Permute512, streams: &mut [impl TdesChained]) {
     #[cfg(debug_assertions)]
     crate::dispatch::batch::TDES_PERMUTE.hit();
@@ -294,7 +293,7 @@ pub(crate) fn encrypt(_: Permute512, streams: &mut [impl TdesChained]) {
 /// Encrypts the next blocks of every lane.
 ///
 /// # Safety
-/// The CPU has the instructions; every lane has as many blocks left; `LANES` is 8 times `N`.
+/// The CPU has the instructions; every lane has `blocks` blocks left; `LANES` is 8 times `N`.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,gfni")]
 unsafe fn run<const N: usize, const LANES: usize>(
     keys: &Laid<LANES>,
@@ -302,8 +301,8 @@ unsafe fn run<const N: usize, const LANES: usize>(
     blocks: usize,
 ) {
     const { assert!(LANES == 8 * N) };
-    // SAFETY: the instructions are enabled here; each lane's pointers are good for `blocks` blocks, and `N`
-    // registers are the chain.
+    // SAFETY: the instructions are enabled here; each lane's pointers are valid for `blocks` blocks, and `N` registers hold
+    // the chain.
     unsafe {
         let mut chain = [_mm512_setzero_si512(); N];
         for (i, chain) in chain.iter_mut().enumerate() {
@@ -315,7 +314,7 @@ unsafe fn run<const N: usize, const LANES: usize>(
             for (i, data) in data.iter_mut().enumerate() {
                 *data = gather(lanes.from.as_ptr().add(8 * i), 8 * block);
             }
-            // The chain goes on in the form of the rounds.
+            // The chain continues in the form of the rounds.
             state = state.xor(Halves::enter(data));
             state.rounds(OfLanes(keys));
             chain = state.leave();
@@ -329,13 +328,13 @@ unsafe fn run<const N: usize, const LANES: usize>(
     }
 }
 
-/// A block of each of eight streams.
+/// Loads a block of each of eight streams.
 ///
 /// # Safety
 /// The CPU has AVX-512 F; `from` has eight pointers, each valid for reads of a block after `at` bytes.
 #[inline(always)]
 unsafe fn gather(from: *const *const u8, at: usize) -> __m512i {
-    // SAFETY: lanes 0 to 7 of `from` are there, and a block at each, as the caller says.
+    // SAFETY: the caller guarantees lanes 0 to 7 of `from`, and a block at each.
     unsafe {
         macro_rules! block {
             ($lane:literal) => {
@@ -361,7 +360,7 @@ unsafe fn gather(from: *const *const u8, at: usize) -> __m512i {
 /// The CPU has AVX-512 F; `to` has eight pointers, each valid for writes of a block after `at` bytes.
 #[inline(always)]
 unsafe fn scatter(blocks: __m512i, to: *const *mut u8, at: usize) {
-    // SAFETY: lanes 0 to 7 of `to` are there, and room for a block at each, as the caller says.
+    // SAFETY: the caller guarantees lanes 0 to 7 of `to`, and room for a block at each.
     unsafe {
         macro_rules! pair {
             ($i:literal) => {
@@ -378,7 +377,7 @@ unsafe fn scatter(blocks: __m512i, to: *const *mut u8, at: usize) {
     }
 }
 
-/// CBC decryption of whole blocks. `iv` is the ciphertext block before the first, and becomes the last.
+/// Decrypts whole blocks with CBC. `iv` is the ciphertext block before the first, and becomes the last one.
 pub(crate) fn decrypt(
     _: Permute512,
     rounds: &Rounds,
@@ -389,14 +388,14 @@ pub(crate) fn decrypt(
     crate::dispatch::batch::TDES_PERMUTE.hit();
     let blocks = data.len() / 8;
     let (from, to) = data.into_raw();
-    // SAFETY: `Permute512` proves the instructions; the buffer answers for `blocks` times 8 bytes at both
-    // pointers, the same or apart.
+    // SAFETY: `Permute512` proves the instructions; the buffer guarantees `blocks` times 8 bytes at both pointers, the same
+    // or disjoint.
     unsafe { decrypt_blocks(rounds, iv, from, to, blocks) }
 }
 
 /// # Safety
-/// The CPU has the instructions; as many blocks are readable at `from` and writable at `to`, the same place
-/// or one that does not overlap.
+/// The CPU has the instructions; `blocks` blocks are readable at `from` and writable at `to`, which are the same place or do
+/// not overlap.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,gfni")]
 unsafe fn decrypt_blocks(
     rounds: &Rounds,
@@ -405,10 +404,10 @@ unsafe fn decrypt_blocks(
     to: *mut u8,
     blocks: usize,
 ) {
-    // SAFETY: the instructions are enabled; each step is within the blocks, by its masks; `last` is written in
-    // full before it is read.
+    // SAFETY: the instructions are enabled; the masks keep each step within the blocks; `last` is written in full before it
+    // is read.
     unsafe {
-        // The block before is the last of a register.
+        // The last block of this register is the ciphertext block before.
         let mut before = _mm512_set1_epi64(i64::from_le_bytes(*iv));
         let mut at = 0;
         while blocks - at >= 8 * WIDE {
@@ -426,15 +425,15 @@ unsafe fn decrypt_blocks(
     }
 }
 
-/// Registers of blocks that are decrypted side by side.
+/// The number of registers of blocks that are decrypted side by side.
 const WIDE: usize = 4;
 
-/// Decrypts the next `blocks`, at most those of `N` registers. Returns a register whose last block is the
-/// last of the ciphertext.
+/// Decrypts the next `blocks`, at most those of `N` registers. Returns a register whose last block is the last of the
+/// ciphertext.
 ///
 /// # Safety
-/// The CPU has AVX-512 VBMI and GFNI; `blocks`, at least one, are readable at `from` and writable at `to`, the
-/// same place or one that does not overlap.
+/// The CPU has AVX-512 VBMI and GFNI; `blocks`, at least one, are readable at `from` and writable at `to`, which are the
+/// same place or do not overlap.
 #[inline(always)]
 unsafe fn step<const N: usize>(
     rounds: &Rounds,
@@ -443,7 +442,7 @@ unsafe fn step<const N: usize>(
     to: *mut u8,
     blocks: usize,
 ) -> __m512i {
-    // SAFETY: the caller has the instructions; masks leave out what is beyond `blocks` at either pointer.
+    // SAFETY: the caller has the instructions; masks exclude everything beyond `blocks` at either pointer.
     unsafe {
         let mask = |i: usize| (0xff_u32 >> (8 - (blocks - 8 * i).min(8))) as u8;
         let mut data = [before; N];
@@ -457,13 +456,13 @@ unsafe fn step<const N: usize>(
             before = data[i];
             _mm512_mask_storeu_epi64(to.add(64 * i).cast(), mask(i), block);
         }
-        // Of fewer than eight, bring the last to the end.
+        // If there are fewer than eight, move the last to the end.
         let last = _mm512_set1_epi64((blocks - 1) as i64 & 7);
         _mm512_permutexvar_epi64(last, before)
     }
 }
 
-/// XORs keystream onto `data`, from byte `skip` (less than 8) of the block at `counter` on.
+/// XORs keystream onto `data`, beginning at byte `skip` (less than 8) of the block at `counter`.
 pub(crate) fn ctr(
     _: Permute512,
     rounds: &Rounds,
@@ -478,8 +477,8 @@ pub(crate) fn ctr(
     while bytes > 0 {
         let blocks = (skip + bytes).div_ceil(8);
         let some = bytes.min(64 * WIDE - skip);
-        // SAFETY: the token proves the instructions; the buffer vouches for as many bytes, the same or
-        // apart, and there are registers for their blocks.
+        // SAFETY: the token proves the instructions; the buffer guarantees the bytes, the same or disjoint, and there are
+        // enough registers for their blocks.
         unsafe {
             match blocks {
                 0..=8 => keystream::<1>(rounds, counter, skip, from, to, some),
@@ -497,8 +496,8 @@ pub(crate) fn ctr(
 /// XORs keystream of the blocks of `N` registers onto `bytes` bytes.
 ///
 /// # Safety
-/// The CPU has the instructions; as many bytes are readable at `from` and writable at `to`, the same place or
-/// one that does not overlap; from `skip` on, as many are in the registers.
+/// The CPU has the instructions; `bytes` bytes are readable at `from` and writable at `to`, which are the same place or do
+/// not overlap; the registers have that many bytes from `skip` on.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi,gfni")]
 unsafe fn keystream<const N: usize>(
     rounds: &Rounds,
@@ -508,7 +507,7 @@ unsafe fn keystream<const N: usize>(
     to: *mut u8,
     bytes: usize,
 ) {
-    // SAFETY: the instructions are enabled; what a mask leaves out is not touched.
+    // SAFETY: the instructions are enabled; bytes that a mask excludes are not accessed.
     unsafe {
         let big_endian =
             _mm512_broadcast_i32x4(_mm_set_epi64x(0x0809_0a0b_0c0d_0e0f, 0x0001_0203_0405_0607));
@@ -521,7 +520,7 @@ unsafe fn keystream<const N: usize>(
         state.rounds(Forwards(rounds));
         let (from, to) = (from.wrapping_sub(skip), to.wrapping_sub(skip));
         for (i, block) in state.leave().into_iter().enumerate() {
-            // Of the bytes of the register, those from `skip` to the end.
+            // The bytes of the register from `skip` to the end.
             let end = (skip + bytes).saturating_sub(64 * i).min(64) as u32;
             let mut mask = u64::MAX.checked_shr(64 - end).unwrap_or(0);
             if i == 0 {

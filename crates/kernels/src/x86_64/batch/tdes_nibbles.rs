@@ -1,6 +1,6 @@
-//! Triple DES by look-ups in 16 bytes: 16 blocks at once, and a register for each S-box or for two of them.
+//! Triple DES by look-ups in 16 bytes: 16 blocks at once, and one register for each S-box or for two of them.
 //!
-//! `bits::des_nibbles` says how a round becomes look-ups and exchanges of bits. There are, for the eight S-boxes,
+//! `bits::des_nibbles` describes how a round becomes look-ups and exchanges of bits. For the eight S-boxes this takes
 //!
 //! ```text
 //! instructions of a round           256-bit registers, four    128-bit registers, eight
@@ -10,8 +10,9 @@
 //!                                                  76                         168
 //! ```
 //!
-//! and a chain of 19 cycles. Registers of 256 bits have two S-boxes, and not 32 blocks, since 16 streams are more
-//! common than 32. What that reaches is in docs/packets.md.
+//! and a chain of 19 cycles. Registers of 256 bits hold two S-boxes rather than 32 blocks, since 16 streams are more common
+//! than
+//! 32. For the resulting speed see docs/packets.md.
 //!
 //! No address and no branch depends on key or data.
 
@@ -27,29 +28,29 @@ use crate::wipe::wipe;
 use crate::wipe::wipe_stack;
 use crate::x86_64::{Avx2, Ssse3};
 
-/// Blocks worked on at once.
+/// The number of blocks processed at once.
 const BLOCKS: usize = 16;
 
-/// A register as rows, each of which has the bytes of an S-box for all blocks.
+/// A register of rows, each of which holds the bytes of an S-box for all blocks.
 trait Register: Copy {
-    /// Rows in a register.
+    /// The number of rows in a register.
     const ROWS: usize;
 
     needs_instructions! {
         fn splat(byte: u8) -> Self;
         fn xor(self, other: Self) -> Self;
         fn and(self, other: Self) -> Self;
-        /// `other` without the bits of `self`.
+        /// Returns `other` without the bits of `self`.
         fn not_and(self, other: Self) -> Self;
-        /// Each byte times two, without carry to the next.
+        /// Returns each byte doubled, without a carry to the next.
         fn double(self) -> Self;
-        /// The upper four bits of each byte.
+        /// Returns the upper four bits of each byte.
         fn upper(self) -> Self;
-        /// Looks the lower four bits of each byte up in `self`; finds 0 where the highest bit is set.
+        /// Looks the lower four bits of each byte up in `self`; the result is 0 if the highest bit is set.
         fn look_up(self, indexes: Self) -> Self;
-        /// The bytes of `other` where the highest bit of `by` is set.
+        /// Returns the bytes of `other` where the highest bit of `by` is set, and those of `self` elsewhere.
         fn or_else(self, other: Self, by: Self) -> Self;
-        /// For a row of register `i`, the row that is one apart.
+        /// Returns, for each row of register `i`, the next row.
         fn neighbours<const N: usize>(registers: &[Self; N], i: usize) -> Self;
     }
     /// # Safety
@@ -71,7 +72,7 @@ struct Halves<R, const N: usize> {
 }
 
 impl<R: Register, const N: usize> Halves<R, N> {
-    /// The initial permutation, and E of both halves. Row i has byte i of each block.
+    /// Applies the initial permutation, and E to both halves. Row i has byte i of each block.
     ///
     /// # Safety
     /// The CPU has the instructions of `R`, and SSSE3.
@@ -95,7 +96,7 @@ impl<R: Register, const N: usize> Halves<R, N> {
     /// The CPU has the instructions of `R`, and SSSE3.
     #[inline(always)]
     unsafe fn leave(self) -> [__m128i; 8] {
-        // SAFETY: `enter` has checked that a half has eight rows; the caller has the instructions of `R`.
+        // SAFETY: `enter` has checked that a half has eight rows; the caller has the instructions of `R` and SSSE3.
         unsafe {
             let [l0, l1, l2, l3] = compress(self.left);
             let [r0, r1, r2, r3] = compress(self.right);
@@ -110,7 +111,7 @@ impl<R: Register, const N: usize> Halves<R, N> {
     #[inline(always)]
     unsafe fn xor(mut self, other: Self) -> Self {
         for i in 0..N {
-            // SAFETY: the caller's CPU can XOR registers of `R`.
+            // SAFETY: the caller has the instructions of `R`, which include XOR.
             unsafe {
                 self.left[i] = self.left[i].xor(other.left[i]);
                 self.right[i] = self.right[i].xor(other.right[i]);
@@ -119,7 +120,7 @@ impl<R: Register, const N: usize> Halves<R, N> {
         self
     }
 
-    /// The 48 rounds.
+    /// Applies the 48 rounds.
     ///
     /// # Safety
     /// The CPU has the instructions of `R`.
@@ -127,36 +128,35 @@ impl<R: Register, const N: usize> Halves<R, N> {
     unsafe fn rounds(&mut self, keys: &[Rows; 48]) {
         for keys in keys.as_chunks::<16>().0 {
             for [first, second] in keys.as_chunks().0 {
-                // SAFETY: a half is `N` registers of `R`, which the caller has the instructions for, and a key
-                // as many.
+                // SAFETY: a half is `N` registers of `R`, whose instructions the caller has, and so is a key.
                 unsafe {
                     pass(&mut self.left, &self.right, first);
                     pass(&mut self.right, &self.left, second);
                 }
             }
-            // The halves are exchanged at the end of DES.
+            // DES ends with an exchange of the halves.
             core::mem::swap(&mut self.left, &mut self.right);
         }
     }
 }
 
-/// The rows of register `i`.
+/// Loads the rows of register `i`.
 ///
 /// # Safety
 /// The CPU has the instructions of `R`; `i` is less than `8 / R::ROWS`.
 #[inline(always)]
 unsafe fn register<R: Register>(rows: &Rows, i: usize) -> R {
-    // SAFETY: register `i` lies within the eight rows, as the caller says.
+    // SAFETY: the caller guarantees that register `i` lies within the eight rows.
     unsafe { R::load(rows.as_ptr().add(R::ROWS * i)) }
 }
 
-/// Looks up in the tables of register `i`.
+/// Looks `indexes` up in the tables of register `i`.
 ///
 /// # Safety
 /// The CPU has the instructions of `R`; `i` is less than `8 / R::ROWS`.
 #[inline(always)]
 unsafe fn find<R: Register>(tables: &Rows, i: usize, indexes: R) -> R {
-    // SAFETY: the caller's `i` is that of a register within the tables.
+    // SAFETY: the caller guarantees that `i` is that of a register within the tables.
     unsafe { register::<R>(tables, i).look_up(indexes) }
 }
 
@@ -166,8 +166,8 @@ unsafe fn find<R: Register>(tables: &Rows, i: usize, indexes: R) -> R {
 /// The CPU has the instructions of `R`; `N` registers have eight rows.
 #[inline(always)]
 unsafe fn pass<R: Register, const N: usize>(to: &mut [R; N], of: &[R; N], key: &Rows) {
-    // SAFETY: the caller has the instructions, and every index is less than `N`, so its rows are in key, tables
-    // and masks.
+    // SAFETY: the caller has the instructions, and every index is less than `N`, so its rows are within key, tables and
+    // masks.
     unsafe {
         let tables = &TABLES.substitute;
         let highest = R::splat(0x80);
@@ -196,7 +196,7 @@ unsafe fn pass<R: Register, const N: usize>(to: &mut [R; N], of: &[R; N], key: &
     }
 }
 
-/// From the bytes of a half to its registers.
+/// Converts the bytes of a half to its registers.
 ///
 /// # Safety
 /// The CPU has the instructions of `R`, and SSSE3; `N` registers have eight rows.
@@ -253,7 +253,7 @@ unsafe fn compress<R: Register, const N: usize>(half: [R; N]) -> [__m128i; 4] {
     }
 }
 
-/// Makes bit j of row i bit i of row j, in every byte.
+/// Moves bit j of row i to bit i of row j, in every byte.
 #[inline(always)]
 fn transpose_bits(rows: &mut [__m128i; 8]) {
     macro_rules! exchange {
@@ -275,14 +275,14 @@ fn transpose_bits(rows: &mut [__m128i; 8]) {
     exchange!(1 0x55);
 }
 
-/// Brings three bits of the number of a row to the lower end of the number of a byte in it, where three others go
-/// out at the upper end and become the number of the row.
+/// Moves three bits of the row number to the lower end of the byte number, while the three bits at its upper end become the
+/// row number.
 #[inline(always)]
 fn interleave(rows: &mut [__m128i; 8]) {
     for apart in [4, 2, 1] {
         for low in (0..8).filter(|i| i & apart == 0) {
             let (a, b) = (rows[low], rows[low + apart]);
-            // SAFETY: unpacking is of SSE2, which every x86-64 has.
+            // SAFETY: unpacking needs SSE2, which every x86-64 CPU has.
             unsafe {
                 rows[low] = _mm_unpacklo_epi8(a, b);
                 rows[low + apart] = _mm_unpackhi_epi8(a, b);
@@ -291,7 +291,7 @@ fn interleave(rows: &mut [__m128i; 8]) {
     }
 }
 
-/// Returns the bytes of 16 words, a row for each place in a word.
+/// Returns the bytes of 16 words, a row for each byte position in a word.
 ///
 /// # Safety
 /// Each of `words` is valid for reads of 8 bytes after `at`.
@@ -314,7 +314,7 @@ unsafe fn gather(words: &[*const u8; BLOCKS], at: usize) -> [__m128i; 8] {
 #[repr(align(32))]
 struct Keys {
     rows: [Rows; 48],
-    /// As streams have them, for each of the blocks.
+    /// In the form that streams have, for each of the blocks.
     words: [[u64; BLOCKS]; 48],
     are_words_new: bool,
 }
@@ -328,14 +328,14 @@ impl Keys {
         }
     }
 
-    /// Makes rows of the words.
+    /// Converts the words to rows.
     ///
     /// # Safety
     /// The CPU has SSSE3.
     #[inline(always)]
     unsafe fn make_rows(&mut self) {
-        // SAFETY: the words of a round are 16 of 8 bytes each, and rows have 16 bytes; the caller has SSSE3 for
-        // the look-ups.
+        // SAFETY: the words of a round are 16 of 8 bytes each, and rows have 16 bytes; the caller has SSSE3 for the
+        // look-ups.
         unsafe {
             for (rows, words) in self.rows.iter_mut().zip(&self.words) {
                 let bytes = gather(&words.each_ref().map(|word| (&raw const *word).cast()), 0);
@@ -362,8 +362,8 @@ impl Keys {
         lanes: &mut Lanes<BLOCKS>,
         blocks: usize,
     ) {
-        // SAFETY: the caller has the instructions; blocks up to `blocks` are read at each `from` and written at
-        // each `to` of the lanes, which have as many left.
+        // SAFETY: the caller has the instructions; each lane has at least `blocks` blocks left, and that many are read at
+        // its `from` and written at its `to`.
         unsafe {
             if self.are_words_new {
                 self.make_rows();
@@ -371,7 +371,7 @@ impl Keys {
             let chain = lanes.chain.each_ref().map(|block| block.as_ptr());
             let mut state = Halves::<R, N>::enter(gather(&chain, 0));
             for block in 0..blocks {
-                // The chain goes on in the form of the rounds.
+                // The chain continues in the form of the rounds.
                 state = state.xor(Halves::enter(gather(&lanes.from, 8 * block)));
                 state.rounds(&self.rows);
                 let mut rows = state.leave();
@@ -393,8 +393,8 @@ impl Keys {
     /// Decrypts whole blocks of one stream, with the keys in the order of decryption.
     ///
     /// # Safety
-    /// The CPU has the instructions of `R`, and SSSE3; `blocks` blocks are readable at `from` and writable at
-    /// `to`, the same place or one that does not overlap; `N` registers have eight rows.
+    /// The CPU has the instructions of `R`, and SSSE3; `blocks` blocks are readable at `from` and writable at `to`, which
+    /// are the same place or do not overlap; `N` registers have eight rows.
     #[inline(always)]
     unsafe fn decrypt<R: Register, const N: usize>(
         &mut self,
@@ -403,8 +403,8 @@ impl Keys {
         mut to: *mut u8,
         mut blocks: usize,
     ) {
-        // SAFETY: the caller has the instructions; `blocks` counts what is left at both pointers, of which
-        // `some` at a time are copied in before any is copied out; both arrays have room for 16.
+        // SAFETY: the caller has the instructions; `blocks` counts the rest at both pointers, of which `some` at a time are
+        // copied in before any are copied out; both arrays have room for 16.
         unsafe {
             self.make_rows();
             let mut ciphertext = [*iv; BLOCKS + 1];
@@ -441,18 +441,18 @@ impl Drop for Keys {
     }
 }
 
-/// The entry points, in a module for each register.
+/// Defines the entry points, in a module for each register.
 macro_rules! entry_points {
     ($module:ident, $token:ty, $register:ty, $registers:literal, $features:literal, $counter:ident) => {
         pub(crate) mod $module {
             use super::*;
 
-            /// CBC encryption of streams of whole blocks.
+            /// Encrypts streams of whole blocks with CBC.
             pub(crate) fn encrypt(_: $token, streams: &mut [impl TdesChained]) {
                 requests::encrypt(&mut Encryption(Keys::new()), streams);
             }
 
-            /// Made where a token is.
+            /// Created only with a token.
             struct Encryption(Keys);
 
             impl Engine<BLOCKS> for Encryption {
@@ -474,19 +474,19 @@ macro_rules! entry_points {
                         lanes: &mut Lanes<BLOCKS>,
                         blocks: usize,
                     ) {
-                        // SAFETY: the features of `$register` are enabled here; the caller answers for the
-                        // blocks of every lane.
+                        // SAFETY: the features of `$register` are enabled here; the caller guarantees the blocks of every
+                        // lane.
                         unsafe { keys.encrypt::<$register, $registers>(lanes, blocks) }
                     }
                     #[cfg(debug_assertions)]
                     crate::dispatch::batch::$counter.hit();
-                    // SAFETY: `encrypt`, which makes an `Encryption`, asks for a token; `run` is promised the
-                    // blocks.
+                    // SAFETY: `encrypt`, the only place that creates an `Encryption`, requires a token; the caller of `run`
+                    // guarantees the blocks.
                     unsafe { with_features(&mut self.0, lanes, blocks) }
                 }
             }
 
-            /// CBC decryption of whole blocks. `iv` is the ciphertext block before the first, and becomes the last.
+            /// Decrypts whole blocks with CBC. `iv` is the ciphertext block before the first, and becomes the last one.
             pub(crate) fn decrypt(
                 _: $token,
                 rounds: &Rounds,
@@ -494,8 +494,7 @@ macro_rules! entry_points {
                 data: InOutBuf<'_, '_, u8>,
             ) {
                 /// # Safety
-                /// `blocks` blocks are readable at `from` and writable at `to`, the same place or one that does
-                /// not overlap.
+                /// `blocks` blocks are readable at `from` and writable at `to`, which are the same place or do not overlap.
                 #[target_feature(enable = $features)]
                 unsafe fn with_features(
                     keys: &mut Keys,
@@ -504,8 +503,7 @@ macro_rules! entry_points {
                     to: *mut u8,
                     blocks: usize,
                 ) {
-                    // SAFETY: the features of `$register` are enabled here; the caller has the blocks at both
-                    // pointers.
+                    // SAFETY: the features of `$register` are enabled here; the caller has the blocks at both pointers.
                     unsafe { keys.decrypt::<$register, $registers>(iv, from, to, blocks) }
                 }
                 #[cfg(debug_assertions)]
@@ -516,8 +514,8 @@ macro_rules! entry_points {
                 }
                 let blocks = data.len() / 8;
                 let (from, to) = data.into_raw();
-                // SAFETY: the token proves the features; the buffer has `blocks` times 8 bytes at both
-                // pointers, the same or apart.
+                // SAFETY: the token proves the features; the buffer has `blocks` times 8 bytes at both pointers, the same or
+                // disjoint.
                 unsafe { with_features(&mut keys, iv, from, to, blocks) }
             }
         }
