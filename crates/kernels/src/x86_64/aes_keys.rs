@@ -1,19 +1,19 @@
-//! Round keys of AES by its own instructions.
+//! AES round keys with dedicated instructions.
 
 use core::arch::x86_64::*;
 
 use super::AesNi;
 use crate::key::{BLOCK_BYTES, KeySize, Schedule};
 
-/// FIPS 197, section 5.2, with SubWord made of `aesenclast`. `key` has the length that
-/// `schedule.size` says.
+/// Expands the key (FIPS 197, section 5.2), computing SubWord with `aesenclast`. `key` has the length that `schedule.size`
+/// says.
 pub(crate) fn expand(_: AesNi, schedule: &mut Schedule, key: &[u8]) {
     // SAFETY: the token proves AES-NI and SSE4.1.
     unsafe { expand_by_size::<false>(schedule, key, &mut [0; BLOCK_BYTES]) }
 }
 
-/// As [`expand`], and encrypts a block of zeros with each round key as soon as it is there: a step of the
-/// expansion takes 6 cycles, a round 3 to 5, so that the block is done one round after the last key.
+/// Like [`expand`], and also encrypts a block of zeros with each round key as soon as it is computed: a step of the
+/// expansion takes 6 cycles, a round 3 to 5, so that the block is finished one round after the last key.
 pub(crate) fn expand_and_encrypt_zeros(
     _: AesNi,
     schedule: &mut Schedule,
@@ -39,8 +39,8 @@ fn expand_by_size<const ENCRYPTS: bool>(
     }
 }
 
-/// Where round keys go, in their order; with `ENCRYPTS`, a block of zeros goes through the rounds. It is stored here:
-/// returned by value, it would leave a copy on the stack.
+/// Takes the round keys in order; with `ENCRYPTS`, a block of zeros goes through the rounds. It is stored here: returned by
+/// value, it would leave a copy on the stack.
 struct Rounds<'a, const ENCRYPTS: bool> {
     round_keys: &'a mut [[u32; 4]; 15],
     encrypted: &'a mut [u8; BLOCK_BYTES],
@@ -58,11 +58,11 @@ impl<'a, const ENCRYPTS: bool> Rounds<'a, ENCRYPTS> {
         }
     }
 
-    /// Takes the key of `round`, of `R` rounds.
+    /// Takes the key of `round`, out of `R` rounds.
     #[inline]
     #[target_feature(enable = "aes,sse4.1")]
     fn take<const R: usize>(&mut self, round: usize, key: __m128i) {
-        // SAFETY: a round key has 16 bytes, and so has a block.
+        // SAFETY: a round key and a block have 16 bytes each.
         unsafe {
             _mm_storeu_si128(self.round_keys[round].as_mut_ptr().cast(), key);
             if ENCRYPTS && round == R {
@@ -79,10 +79,10 @@ impl<'a, const ENCRYPTS: bool> Rounds<'a, ENCRYPTS> {
     }
 }
 
-// Kept in registers throughout, the critical path of a step is a shuffle, an `aesenclast` and an XOR. Word by word,
-// by way of general registers, takes 3 to 5 times as long.
+// If the words stay in vector registers, the critical path of a step is a shuffle, an `aesenclast` and an XOR. Word by word,
+// through general registers, it takes 3 to 5 times as long.
 
-/// Keys of four words.
+/// Expands keys of four words.
 #[target_feature(enable = "aes,sse4.1")]
 fn expand_128<const ENCRYPTS: bool>(
     round_keys: &mut [[u32; 4]; 15],
@@ -98,8 +98,8 @@ fn expand_128<const ENCRYPTS: bool>(
     }
 }
 
-/// Keys of six words: four in one register, two in the low half of another. Two steps of the expansion make
-/// three round keys.
+/// Expands keys of six words: four in one register, two in the low half of another. Two steps of the expansion yield three
+/// round keys.
 #[target_feature(enable = "aes,sse4.1")]
 fn expand_192<const ENCRYPTS: bool>(
     round_keys: &mut [[u32; 4]; 15],
@@ -120,7 +120,7 @@ fn expand_192<const ENCRYPTS: bool>(
         let before = two;
         step(&mut four, &mut two, rcons[0]);
         rounds.take::<12>(3 * i + 1, _mm_unpacklo_epi64(before, four));
-        // The upper half of `four`, then `two`.
+        // The upper half of `four`, followed by `two`.
         let middle = _mm_unpacklo_epi64(_mm_srli_si128::<8>(four), two);
         rounds.take::<12>(3 * i + 2, middle);
         step(&mut four, &mut two, rcons[1]);
@@ -128,7 +128,7 @@ fn expand_192<const ENCRYPTS: bool>(
     rounds.take::<12>(12, four);
 }
 
-/// Keys of eight words, in two registers.
+/// Expands keys of eight words, in two registers.
 #[target_feature(enable = "aes,sse4.1")]
 fn expand_256<const ENCRYPTS: bool>(
     round_keys: &mut [[u32; 4]; 15],
@@ -149,16 +149,16 @@ fn expand_256<const ENCRYPTS: bool>(
     }
 }
 
-/// Block `i` of the key.
+/// Returns block `i` of the key.
 #[inline]
 #[target_feature(enable = "aes,sse4.1")]
 fn load(key: &[u8], i: usize) -> __m128i {
     let block = &key[16 * i..16 * i + 16];
-    // SAFETY: there are 16 bytes.
+    // SAFETY: the block has 16 bytes.
     unsafe { _mm_loadu_si128(block.as_ptr().cast()) }
 }
 
-/// Each word XORed with all before it.
+/// Returns each word XORed with all words before it.
 #[inline]
 #[target_feature(enable = "aes,sse4.1")]
 fn running_xor(mut words: __m128i) -> __m128i {
@@ -166,8 +166,8 @@ fn running_xor(mut words: __m128i) -> __m128i {
     _mm_xor_si128(words, _mm_slli_si128::<8>(words))
 }
 
-/// SubWord(RotWord(word `I`)) ^ `rcon`, in every column. ShiftRows, which is part of `aesenclast`,
-/// leaves a state of four equal columns as it is.
+/// Returns SubWord(RotWord(word `I`)) ^ `rcon` in every column. ShiftRows, which is part of `aesenclast`, does not change a
+/// state of four equal columns.
 #[inline]
 #[target_feature(enable = "aes,sse4.1")]
 fn sub_rot_word<const I: i32>(words: __m128i, rcon: i32) -> __m128i {
@@ -175,7 +175,7 @@ fn sub_rot_word<const I: i32>(words: __m128i, rcon: i32) -> __m128i {
     _mm_aesenclast_si128(_mm_shuffle_epi8(words, order), _mm_set1_epi32(rcon))
 }
 
-/// SubWord(word 3), in every column.
+/// Returns SubWord(word 3) in every column.
 #[inline]
 #[target_feature(enable = "aes,sse4.1")]
 fn sub_last_word(words: __m128i) -> __m128i {
@@ -184,13 +184,13 @@ fn sub_last_word(words: __m128i) -> __m128i {
 
 const RCON: [i32; 10] = [0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0x1b, 0x36];
 
-/// The schedule of the equivalent inverse cipher (FIPS 197, section 5.3.5), in the order of use.
+/// Computes the schedule of the equivalent inverse cipher (FIPS 197, section 5.3.5), in the order of use.
 pub(crate) fn invert(_: AesNi, schedule: &Schedule, inverse: &mut Schedule) {
     #[target_feature(enable = "aes,sse4.1")]
     fn with_aes(schedule: &Schedule, inverse: &mut Schedule) {
         let rounds = schedule.size.rounds();
         for round in 0..=rounds {
-            // SAFETY: a schedule is aligned to 16 bytes, and a round key has as many.
+            // SAFETY: a schedule is aligned to 16 bytes, and a round key has 16.
             unsafe {
                 let mut key = _mm_load_si128(schedule.round_keys[rounds - round].as_ptr().cast());
                 if round > 0 && round < rounds {

@@ -1,7 +1,7 @@
 //! One ChaCha20 block on the integer units, during the rounds of others in vector registers.
 //!
-//! Its instructions have the shorter latencies, so its ten double rounds take half the time of theirs. In the other
-//! half, the values derived from the block are made.
+//! Its instructions have the shorter latencies, so its ten double rounds take half as long as theirs. In the other half of
+//! the time, the values derived from the block are computed.
 
 use core::arch::asm;
 
@@ -9,11 +9,11 @@ use crate::poly1305::OneTimeKey;
 use crate::stitched::{SIGMA, Start};
 use crate::wipe::wipe;
 
-/// A block on its way. Copied and not wiped, so that it stays in registers.
+/// A block in progress. Copied and not wiped, so that it stays in registers.
 #[derive(Clone, Copy)]
 pub(super) struct Block {
     words: [u32; 16],
-    /// The words 4 to 7 at first.
+    /// The initial words 4 to 7.
     key: [u32; 4],
 }
 
@@ -28,7 +28,7 @@ impl Block {
             *word = (row >> (32 * i)) as u32;
         }
         for word in &mut words {
-            // SAFETY: no instruction. Compilers must not know that the words lie side by side.
+            // SAFETY: the assembly contains no instruction. It hides from compilers that the words are adjacent.
             unsafe {
                 asm!(
                     "/* {0:e} */",
@@ -53,7 +53,7 @@ impl Block {
         two_quarters(x, [2, 7, 8, 13], [3, 4, 9, 14]);
     }
 
-    /// The one-time key, after ten double rounds of block 0.
+    /// Returns the one-time key, after ten double rounds of block 0.
     #[inline(always)]
     pub(super) fn one_time_key(&self) -> OneTimeKey {
         let mut bytes = [0; 32];
@@ -73,11 +73,11 @@ impl Block {
     }
 }
 
-/// Two quarter rounds, an instruction of each in turn. Assembly, because compilers make vectors of them,
-/// and vector units are what there is none of.
+/// Two quarter rounds, with alternating instructions. Assembly, because compilers would vectorise them, and the vector units
+/// are already busy.
 #[inline(always)]
 fn two_quarters(x: &mut [u32; 16], [a, b, c, d]: [usize; 4], [e, f, g, h]: [usize; 4]) {
-    // SAFETY: instructions of every x86-64, on registers alone.
+    // SAFETY: these are instructions of every x86-64 CPU, on registers only.
     unsafe {
         asm!(
             "add {a:e}, {b:e}", "add {e:e}, {f:e}",

@@ -10,7 +10,7 @@ use crate::stitched::{self, Data, Register, Rows, Words};
 #[derive(Clone, Copy)]
 pub(super) struct Xmm(__m128i);
 
-/// Two rows. AVX2 has no rotation; AVX-512 has, and `ROTATES`.
+/// Two rows. AVX2 has no rotation; AVX-512 does, and with it `ROTATES` is set.
 #[derive(Clone, Copy)]
 pub(super) struct Ymm<const ROTATES: bool>(__m256i);
 
@@ -160,7 +160,7 @@ impl Words for Zmm {
     }
     #[inline(always)]
     unsafe fn xor_blocks_step(words: &mut [Self; 16], step: usize, from: *const u8, to: *mut u8) {
-        // SAFETY: the caller has AVX-512 F, and 16 blocks at both pointers, of which four quarters are touched.
+        // SAFETY: the caller has AVX-512 F, and 16 blocks at both pointers, of which four quarters are accessed.
         unsafe {
             if step < 4 {
                 let four = &mut words[4 * step..4 * step + 4];
@@ -213,9 +213,8 @@ impl Rows for Zmm {
     }
     #[inline(always)]
     unsafe fn xor_bytes(keystream: &[u8], Data { from, to, .. }: Data) {
-        // As wide as Poly1305 loads: one that spans several stores waits for them to be done.
-        // SAFETY: the caller has AVX-512 BW, and the bytes of `keystream` at both pointers; masked bytes are
-        // not touched.
+        // As wide as Poly1305's loads: a load that spans several stores waits for them to finish.
+        // SAFETY: the caller has AVX-512 BW, and the bytes of `keystream` at both pointers; masked bytes are not accessed.
         unsafe {
             let (registers, rest) = keystream.as_chunks::<64>();
             for (i, key) in registers.iter().enumerate() {
@@ -234,7 +233,7 @@ impl Rows for Zmm {
     }
 }
 
-/// Byte i of every word moves to i + `4 - n`: a rotation to the left by 8 (4 - n) bits.
+/// Moves byte i of every word to i + `4 - n`: a rotation to the left by 8 (4 - n) bits.
 ///
 /// # Safety
 /// AVX2 is enabled in the caller.
@@ -245,24 +244,24 @@ unsafe fn byte_rotation(n: u32) -> __m256i {
 }
 
 /// # Safety
-/// SSE2, which every x86-64 has.
+/// Needs SSE2, which every x86-64 CPU has.
 #[inline(always)]
 unsafe fn byte_rotation_128(n: u32) -> __m128i {
     let word = |i: u32| (0x0302_0100u32.rotate_right(8 * n) + 0x0404_0404 * i) as i32;
-    // SAFETY: a register of words is set by SSE2, which every x86-64 has.
+    // SAFETY: a register of words is set with SSE2, which every x86-64 CPU has.
     unsafe { _mm_setr_epi32(word(0), word(1), word(2), word(3)) }
 }
 
-/// As `_mm256_shuffle_epi8`, of which compilers make two shuffles by words, or one on either side of the
+/// Like `_mm256_shuffle_epi8`, which compilers would replace with two shuffles of words, or with one on either side of the
 /// XOR before it.
 ///
 /// # Safety
-/// AVX2 is there.
+/// The CPU has AVX2.
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn shuffle_bytes(bytes: __m256i, order: __m256i) -> __m256i {
     let shuffled;
-    // SAFETY: AVX2 is enabled for `vpshufb`, which touches no memory.
+    // SAFETY: AVX2 is enabled for `vpshufb`, which accesses no memory.
     unsafe {
         asm!(
             "vpshufb {0}, {1}, {2}",
@@ -275,14 +274,14 @@ unsafe fn shuffle_bytes(bytes: __m256i, order: __m256i) -> __m256i {
     shuffled
 }
 
-/// The same of 128 bits.
+/// The same for 128 bits.
 ///
 /// # Safety
-/// SSSE3 is there.
+/// The CPU has SSSE3.
 #[target_feature(enable = "ssse3")]
 #[inline]
 unsafe fn shuffle_bytes_128(mut bytes: __m128i, order: __m128i) -> __m128i {
-    // SAFETY: SSSE3 is enabled for `pshufb`, which touches no memory.
+    // SAFETY: SSSE3 is enabled for `pshufb`, which accesses no memory.
     unsafe {
         asm!(
             "pshufb {0}, {1}",
@@ -295,10 +294,10 @@ unsafe fn shuffle_bytes_128(mut bytes: __m128i, order: __m128i) -> __m128i {
 }
 
 /// # Safety
-/// SSE2, which every x86-64 has.
+/// Needs SSE2, which every x86-64 CPU has.
 #[inline(always)]
 unsafe fn row_of(row: u128) -> __m128i {
-    // SAFETY: two halves are set by SSE2, which every x86-64 has.
+    // SAFETY: two halves are set with SSE2, which every x86-64 CPU has.
     unsafe { _mm_set_epi64x((row >> 64) as i64, row as i64) }
 }
 
@@ -327,7 +326,7 @@ unsafe fn transpose_words([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
 /// AVX-512 F is enabled in the caller.
 #[inline(always)]
 unsafe fn transpose_quarters([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
-    // SAFETY: the caller has AVX-512 F to exchange quarters.
+    // SAFETY: the caller has AVX-512 F, which swaps quarters.
     unsafe {
         let ab_low = _mm512_shuffle_i32x4::<0x88>(a, b);
         let ab_high = _mm512_shuffle_i32x4::<0xdd>(a, b);

@@ -1,24 +1,24 @@
-//! Poly1305 on AVX2, four blocks a register, without ChaCha20.
+//! Poly1305 on AVX2, four blocks per register, without ChaCha20.
 //!
-//! Limbs have 26 bits, so that the sum of five products fits 64. Lane j of group g holds block 4 g + j:
+//! Limbs have 26 bits, so that the sum of five products fits in 64. Lane j of group g holds block 4 g + j:
 //!
 //! ```text
 //! A(j) = (A(j) + m(j)) r^4                                    each group but the last
 //! h    = (A(0) + m(0)) r^4 + (A(1) + m(1)) r^3 + ... + (A(3) + m(3)) r
 //! ```
 //!
-//! A group takes 90 instructions. For as many blocks the integer units take 140, and need two chains, and a power of
-//! r that joins them, to be busy all the time.
+//! A group takes 90 instructions. For the same number of blocks the integer units take 140, and to be busy all the time they
+//! need two chains and a power of r that joins them.
 
 use core::arch::x86_64::*;
 
 use crate::poly1305::{BLOCK_BYTES, Element, Multiplier};
 use crate::wipe::wipe;
 
-/// The fewest bytes that gain. The integer units absorb less data in the time that the powers take.
+/// The fewest bytes for which this is faster. The integer units absorb less data in the time that the powers take.
 pub(super) const BYTES_MIN: usize = 384;
 
-/// Absorbs whole groups; returns the value, and what is left.
+/// Absorbs whole groups; returns the value, and the rest.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn absorb<'a>(r: &Multiplier, value: Element, data: &'a [u8]) -> (Element, &'a [u8]) {
@@ -37,11 +37,11 @@ pub(super) fn absorb<'a>(r: &Multiplier, value: Element, data: &'a [u8]) -> (Ele
     (Element::from_limbs_26(sums(value)), rest)
 }
 
-/// By limb, the powers of the lanes: blocks 0, 2, 1 and 3 of a group lie in them.
+/// By limb, the powers for the lanes, which hold blocks 0, 2, 1 and 3 of a group.
 #[repr(align(32))]
 struct Powers([[u64; 4]; LIMBS]);
 
-/// A factor, and its upper limbs five times, as they come back.
+/// A factor, and five times its upper limbs, which reduce the products.
 struct Factor {
     limbs: [__m256i; LIMBS],
     by_5: [__m256i; LIMBS - 1],
@@ -57,7 +57,7 @@ impl Powers {
         Self(core::array::from_fn(|limb| powers.map(|power| power[limb])))
     }
 
-    /// The fourth power in every lane.
+    /// Returns the fourth power in every lane.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn fourth(&self) -> Factor {
@@ -84,14 +84,14 @@ impl Factor {
     }
 }
 
-/// The limbs in the lane of the group's first block, and zeros in the others.
+/// Returns the limbs in the lane of the group's first block, and zeros in the others.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn zero_but_first(limbs: [u64; LIMBS]) -> [__m256i; LIMBS] {
     limbs.map(|limb| _mm256_zextsi128_si256(_mm_cvtsi64_si128(limb as i64)))
 }
 
-/// The limbs of four blocks, with the bit behind each.
+/// Returns the limbs of four blocks, each with the bit behind the block.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn limbs(group: &[u8; GROUP_BYTES]) -> [__m256i; LIMBS] {
@@ -118,7 +118,7 @@ fn plus(a: [__m256i; LIMBS], b: [__m256i; LIMBS]) -> [__m256i; LIMBS] {
     core::array::from_fn(|i| _mm256_add_epi64(a[i], b[i]))
 }
 
-/// What is not carried yet: limbs of `a` have 28 bits at most, the sums 60.
+/// Returns a product before the carries: limbs of `a` have at most 28 bits, the sums at most 60.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn times(a: [__m256i; LIMBS], b: &Factor) -> [__m256i; LIMBS] {
@@ -137,7 +137,7 @@ fn times(a: [__m256i; LIMBS], b: &Factor) -> [__m256i; LIMBS] {
     })
 }
 
-/// Afterwards limbs have 26 bits, limbs 1 and 4 one more at most. Two carries are under way at once.
+/// Returns limbs of 26 bits, limbs 1 and 4 at most one more. Two carries are in progress at once.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn carry(mut d: [__m256i; LIMBS]) -> [__m256i; LIMBS] {
@@ -153,7 +153,7 @@ fn carry(mut d: [__m256i; LIMBS]) -> [__m256i; LIMBS] {
     d
 }
 
-/// The sums of the lanes.
+/// Returns the sums of the lanes.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn sums(value: [__m256i; LIMBS]) -> [u64; LIMBS] {

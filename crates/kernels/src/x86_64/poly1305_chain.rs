@@ -1,8 +1,8 @@
 //! Poly1305 on the integer units without ChaCha20: in one chain of steps, or in two.
 //!
-//! That is assembly because compilers take a carry out of its flag and compare for it again: 45
-//! instructions a step where this takes 35, and 29 with `mulx`. A core that also runs another thread, and
-//! one that issues four instructions a cycle, take as much longer.
+//! It is assembly because compilers copy a carry out of its flag and compare again to restore it: 45 instructions per step,
+//! where this takes 35, and 29 with `mulx`. On a core that also runs another thread, or that issues four instructions per
+//! cycle, that takes correspondingly longer.
 
 use core::arch::{asm, naked_asm};
 use core::mem::MaybeUninit;
@@ -10,10 +10,10 @@ use core::mem::MaybeUninit;
 use crate::poly1305::{BLOCK_BYTES, Element, Multiplier, Steps};
 use crate::wipe::wipe;
 
-/// By `mul`, which every x86-64 has.
+/// With `mul`, which every x86-64 CPU has.
 pub(crate) enum Mul {}
 
-/// By `mulx`, of BMI2.
+/// With `mulx`, from BMI2.
 pub(crate) enum Mulx {}
 
 macro_rules! steps {
@@ -36,8 +36,8 @@ macro_rules! steps {
                 value: Element,
                 blocks: &[[u8; BLOCK_BYTES]],
             ) -> Element {
-                // SAFETY: the caller of `Steps` has the instructions of this type, BMI2 for `Mulx`, and blocks
-                // by fours.
+                // SAFETY: the caller of `Steps` has the instructions of this type, BMI2 for `Mulx`, and a multiple of four
+                // blocks.
                 unsafe { halves::<$is_mulx>(r, join, value, blocks) }
             }
         }
@@ -48,7 +48,7 @@ steps!(Mul, false);
 steps!(Mulx, true);
 
 /// # Safety
-/// With `MULX`, BMI2 must be there.
+/// With `MULX`, the CPU must have BMI2.
 #[inline(always)]
 unsafe fn chain<const MULX: bool>(
     r: &Multiplier,
@@ -76,7 +76,7 @@ unsafe fn chain<const MULX: bool>(
                 "adc {h2}, {b1}",
                 "add {h1}, {a1}",
                 "adc {h2}, 0",
-                // What is above 2^130 comes back five times.
+                // The part above 2^130 is added five times at the bottom.
                 "mov {h0}, {h2}",
                 "mov {t}, {h2}",
                 "and {h0}, -4",
@@ -107,7 +107,7 @@ unsafe fn chain<const MULX: bool>(
             )
         };
     }
-    // SAFETY: there is a block, and reading goes as far as the last; with `MULX` the caller has BMI2.
+    // SAFETY: there is a block, and reads end with the last; with `MULX` the caller has BMI2.
     unsafe {
         if MULX {
             assembly!(
@@ -147,7 +147,7 @@ unsafe fn chain<const MULX: bool>(
 }
 
 /// # Safety
-/// With `MULX`, BMI2 must be there.
+/// With `MULX`, the CPU must have BMI2.
 #[inline(always)]
 unsafe fn halves<const MULX: bool>(
     r: &Multiplier,
@@ -165,9 +165,9 @@ unsafe fn halves<const MULX: bool>(
         value: value.limbs(),
         from: blocks.as_ptr().cast(),
     };
-    // Kernels point to where the frame of ChaCha20 has its middle.
+    // Kernels take the address that is the middle of ChaCha20's frame.
     let middle = (&raw mut frame).wrapping_byte_sub(64);
-    // SAFETY: the blocks are there, as many as the frame's steps; with `MULX` the caller has BMI2.
+    // SAFETY: there are as many blocks as the frame's steps say; with `MULX` the caller has BMI2.
     unsafe {
         if MULX {
             halves_by_mulx(middle);
@@ -175,7 +175,7 @@ unsafe fn halves<const MULX: bool>(
             halves_by_mul(middle);
         }
     }
-    // SAFETY: `value` was there from the start, and the kernel has written it again.
+    // SAFETY: `value` was initialised from the start, and the kernel has written it again.
     let value = unsafe { Element::read(&raw const frame.value) };
     wipe(&mut frame.r);
     wipe(&mut frame.join);
@@ -183,8 +183,7 @@ unsafe fn halves<const MULX: bool>(
     value
 }
 
-/// What the kernels read and write: the part of ChaCha20's frame that is for Poly1305
-/// (`xtask/src/kernels/chacha20.rs`).
+/// What the kernels read and write: the Poly1305 part of ChaCha20's frame (`xtask/src/kernels/chacha20.rs`).
 #[repr(C)]
 struct Frame {
     r: [u64; 3],
@@ -204,14 +203,14 @@ const _: () = {
 };
 
 /// # Safety
-/// BMI2 must be there, and what the frame says hold.
+/// The CPU must have BMI2, and the contents of the frame must be valid.
 #[unsafe(naked)]
 unsafe extern "sysv64" fn halves_by_mulx(middle: *mut Frame) {
     naked_asm!(include_str!("chacha20_avx2/mac.s"), options(raw))
 }
 
 /// # Safety
-/// What the frame says must hold.
+/// The contents of the frame must be valid.
 #[unsafe(naked)]
 unsafe extern "sysv64" fn halves_by_mul(middle: *mut Frame) {
     naked_asm!(include_str!("chacha20_ssse3/mac.s"), options(raw))

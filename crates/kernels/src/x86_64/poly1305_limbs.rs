@@ -1,8 +1,8 @@
-//! Eight elements of Poly1305 in limbs of 44 bits, a lane of a register each.
+//! Eight Poly1305 elements in 44-bit limbs, one in each lane of a register.
 
 use core::arch::x86_64::*;
 
-/// Three limbs of 44 bits of eight elements.
+/// Splits eight elements into three limbs of 44 bits.
 ///
 /// # Safety
 /// AVX-512 F is enabled in the caller.
@@ -27,7 +27,7 @@ pub(super) unsafe fn limbs(elements: &[[u64; 8]; 3]) -> [__m512i; 3] {
     }
 }
 
-/// Eight blocks as limbs of 44, 44 and 41 bits, the last with the bit above the block in those `lanes`.
+/// Converts eight blocks to limbs of 44, 44 and 41 bits; in the given `lanes` the last limb gets the bit above the block.
 ///
 /// # Safety
 /// AVX-512 F is enabled in the caller.
@@ -52,13 +52,13 @@ pub(super) unsafe fn take_apart([first, second]: [__m512i; 2], lanes: __mmask8) 
     }
 }
 
-/// A power of each lane, with 20 times its upper limbs.
+/// Returns a power for each lane, with 20 times its upper limbs.
 ///
 /// # Safety
 /// AVX-512 F is enabled in the caller.
 #[inline(always)]
 pub(super) unsafe fn with_returns([a, b, c]: [__m512i; 3]) -> [__m512i; 5] {
-    // SAFETY: shifts and sums of AVX-512 F, which the caller has.
+    // SAFETY: this is shifts and sums of AVX-512 F, which the caller has.
     unsafe {
         let mut returns = [b, c];
         for limb in &mut returns {
@@ -69,7 +69,7 @@ pub(super) unsafe fn with_returns([a, b, c]: [__m512i; 3]) -> [__m512i; 5] {
     }
 }
 
-/// The limbs of one group's power, each in all lanes.
+/// Returns the limbs of one group's power, each in all lanes.
 ///
 /// # Safety
 /// AVX-512 F is enabled in the caller.
@@ -104,7 +104,7 @@ pub(super) unsafe fn multiply_add(
             )+
         };
     }
-    // SAFETY: `vpmadd52` is of AVX-512 IFMA, which the caller has.
+    // SAFETY: `vpmadd52` is an instruction of AVX-512 IFMA, which the caller has.
     unsafe {
         add!(0 h0 r0, 1 h0 r1, 2 h0 r2);
         add!(0 h1 s2, 1 h1 r0, 2 h1 r1);
@@ -113,8 +113,8 @@ pub(super) unsafe fn multiply_add(
     (low, high)
 }
 
-/// Limbs of at most 45 bits again. The sums are of at most 28 products of 45 by 49 bits: below 2^57
-/// low and 2^47 high.
+/// Reduces to limbs of at most 45 bits again. The sums are of at most 28 products of 45 by 49 bits: below 2^57 low and 2^47
+/// high.
 ///
 /// # Safety
 /// AVX-512 F is enabled in the caller.
@@ -123,7 +123,7 @@ pub(super) unsafe fn carry(low: [__m512i; 3], high: [__m512i; 3]) -> [__m512i; 3
     // SAFETY: the caller has AVX-512 F for shifts, masks and sums.
     unsafe {
         let mask_44 = _mm512_set1_epi64(MASK_44);
-        // The high half of a product of limb i stands 52 bits, that is a limb and 8, above it.
+        // The high half of a product of limb i is 52 bits above it, that is, one limb and 8 bits.
         let t0 = low[0];
         let t1 = _mm512_add_epi64(low[1], _mm512_slli_epi64::<8>(high[0]));
         let t2 = _mm512_add_epi64(low[2], _mm512_slli_epi64::<8>(high[1]));

@@ -1,16 +1,16 @@
-//! The compression of SHA-512 for one message: the schedule of two blocks, or of a last one, in vectors, and rounds in
-//! integers.
+//! The compression of SHA-512 for one message: the schedule of two blocks, or of a last one, in vector registers, and the
+//! rounds in integer registers.
 //!
-//! A round is a chain from e to e, and one from a to a, of four operations each at best. So what the chains do not need is
-//! computed apart from them: `h + k + w` before, and of the majority what the next round needs too. The schedule goes to
-//! memory, from where a round takes its word with an addition.
+//! A round is a chain from e to e, and one from a to a, each of at least four operations. So what the chains do not need is
+//! computed separately: `h + k + w` beforehand, and the part of the majority that the next round needs too. The schedule
+//! goes to memory, from which each round adds its word.
 
 use core::arch::x86_64::*;
 
 use super::Avx2;
 use crate::hash::K512;
 
-/// Takes `blocks` into `state`.
+/// Absorbs `blocks` into `state`.
 #[inline]
 pub(crate) fn absorb(_: Avx2, state: &mut [u64; 8], blocks: &[[u8; 128]]) {
     #[cfg(debug_assertions)]
@@ -30,7 +30,7 @@ fn absorb_with_features(state: &mut [u64; 8], blocks: &[[u8; 128]]) {
     }
 }
 
-/// A round, after which the names stand one further. `$bc` is the difference of b and c.
+/// One round, after which the names are rotated by one. `$bc` is the difference of b and c.
 macro_rules! round {
     ($a:ident $b:ident $c:ident $d:ident $e:ident $f:ident $g:ident $h:ident, $bc:ident, $word:expr) => {
         let sum = $e.rotate_right(14) ^ $e.rotate_right(18) ^ $e.rotate_right(41);
@@ -48,7 +48,7 @@ macro_rules! round {
     };
 }
 
-/// Runs `$step!(pair, names)` for each of the eight pairs of rounds after which the names are back where they were.
+/// Runs `$step!(pair, names)` for each of the eight pairs of rounds after which the names are back in their places.
 macro_rules! eight_pairs {
     ($step:ident, $a:ident $b:ident $c:ident $d:ident $e:ident $f:ident $g:ident $h:ident) => {
         $step!(0, $a $b $c $d $e $f $g $h);
@@ -62,8 +62,8 @@ macro_rules! eight_pairs {
     };
 }
 
-/// Writes a function that gives the next two words of a schedule, of which the last sixteen are a ring of eight registers,
-/// from place `at` on.
+/// Defines a function that computes the next two words of a schedule from its last sixteen, which are a ring of eight
+/// registers that begins at `at`.
 macro_rules! schedule {
     ($name:ident, $register:ty, $plus:ident, $between:ident, $right:ident, $left:ident, $xor:ident) => {
         #[inline]
@@ -95,7 +95,7 @@ macro_rules! schedule {
 schedule! { next, __m128i, _mm_add_epi64, _mm_alignr_epi8, _mm_srli_epi64, _mm_slli_epi64, _mm_xor_si128 }
 schedule! { next_of_both, __m256i, _mm256_add_epi64, _mm256_alignr_epi8, _mm256_srli_epi64, _mm256_slli_epi64, _mm256_xor_si256 }
 
-/// A pair of words.
+/// Loads a pair of words.
 #[inline]
 #[target_feature(enable = "avx2,bmi2")]
 fn pair_of(words: &[u64; 16], pair: usize) -> __m128i {
@@ -104,7 +104,7 @@ fn pair_of(words: &[u64; 16], pair: usize) -> __m128i {
     unsafe { _mm_loadu_si128(words.as_ptr().cast()) }
 }
 
-/// The bytes of a pair of words.
+/// Loads the bytes of a pair of words.
 #[inline]
 #[target_feature(enable = "avx2,bmi2")]
 fn part(block: &[u8; 128], pair: usize) -> __m128i {
@@ -117,11 +117,11 @@ fn part(block: &[u8; 128], pair: usize) -> __m128i {
 #[target_feature(enable = "avx2,bmi2")]
 fn put(words: &mut [u64; 16], pair: usize, both: __m128i) {
     let place = &mut words[2 * pair..][..2];
-    // SAFETY: the place is as long as a register.
+    // SAFETY: the destination is as long as a register.
     unsafe { _mm_storeu_si128(place.as_mut_ptr().cast(), both) };
 }
 
-/// The first byte of a word is the highest.
+/// Returns the shuffle that reverses the bytes of words: their first byte is the highest.
 #[inline]
 #[target_feature(enable = "avx2,bmi2")]
 fn byte_order() -> __m128i {
@@ -172,7 +172,7 @@ fn absorb_one(state: &mut [u64; 8], block: &[u8; 128]) {
     add(state, [a, b, c, d, e, f, g, h]);
 }
 
-/// The first block's rounds go with the schedule of both.
+/// Interleaves the first block's rounds with the schedule of both.
 #[inline]
 #[target_feature(enable = "avx2,bmi2")]
 fn absorb_two(state: &mut [u64; 8], blocks: &[[u8; 128]; 2]) {

@@ -1,4 +1,4 @@
-//! Triple DES on bits, in vector registers: see [`des`].
+//! Bitsliced Triple DES in vector registers: see [`des`].
 
 use core::arch::x86_64::*;
 use core::mem::MaybeUninit;
@@ -16,7 +16,7 @@ use crate::wipe::wipe_stack;
 
 macro_rules! entry_points {
     ($($name:ident $token:ty, $plane:ty, $features:literal, $counter:ident;)+) => {$(
-        /// XORs keystream onto `data`, from byte `skip` (less than 8) of the block at `counter` on.
+        /// XORs keystream onto `data`, beginning at byte `skip` (less than 8) of the block at `counter`.
         pub(crate) fn $name(
             _: $token,
             keys: &KeyMasks,
@@ -25,8 +25,8 @@ macro_rules! entry_points {
             data: InOutBuf<'_, '_, u8>,
         ) {
             /// # Safety
-            /// `bytes` are readable at `from` and writable at `to`, the same place or one that does not overlap; `skip`
-            /// is less than 8. There is a `Room` at `room`, to write alone.
+            /// `bytes` are readable at `from` and writable at `to`, which are the same place or do not overlap; `skip` is
+            /// less than 8. `room` is valid for a `Room`, with exclusive access.
             #[target_feature(enable = $features)]
             unsafe fn with_features(
                 room: *mut Room<$plane>,
@@ -37,7 +37,7 @@ macro_rules! entry_points {
                 to: *mut u8,
                 bytes: usize,
             ) {
-                // SAFETY: the instructions of `$plane` are enabled here; the caller has the room, `bytes` at both
+                // SAFETY: the instructions of `$plane` are enabled here; the caller guarantees `room`, `bytes` at both
                 // pointers, and `skip` within a block.
                 unsafe { des::ctr::<$plane>(room, keys, counter, skip, from, to, bytes) }
             }
@@ -46,8 +46,8 @@ macro_rules! entry_points {
             let bytes = data.len();
             let (from, to) = data.into_raw();
             let mut room = MaybeUninit::uninit();
-            // SAFETY: the token proves the features, and SSE2 needs none; the buffer has `bytes` at both pointers, the
-            // same or apart, and the room is this function's.
+            // SAFETY: the token proves the features, and SSE2 needs none; the buffer has `bytes` at both pointers, the same
+            // or disjoint, and the room belongs to this function.
             unsafe { with_features(room.as_mut_ptr(), keys, counter, skip, from, to, bytes) };
             wipe_stack();
         }
@@ -56,7 +56,7 @@ macro_rules! entry_points {
 
 macro_rules! decryption {
     ($($name:ident $token:ty, $plane:ty, $features:literal;)+) => {$(
-        /// CBC decryption of as many passes as `data` has; the rest is left.
+        /// Decrypts as many passes as `data` has with CBC; the rest is left.
         pub(crate) fn $name<'a>(
             _: $token,
             keys: &KeyMasks,
@@ -64,8 +64,8 @@ macro_rules! decryption {
             data: InOutBuf<'a, 'a, u8>,
         ) -> InOutBuf<'a, 'a, u8> {
             /// # Safety
-            /// `passes` passes are readable at `from` and writable at `to`, the same place or one that does not
-            /// overlap. There is a `Room` at `room`, to write alone.
+            /// `passes` passes are readable at `from` and writable at `to`, which are the same place or do not overlap.
+            /// `room` is valid for a `Room`, with exclusive access.
             #[target_feature(enable = $features)]
             unsafe fn with_features(
                 room: *mut des_cbc::Room<$plane>,
@@ -75,8 +75,8 @@ macro_rules! decryption {
                 to: *mut u8,
                 passes: usize,
             ) {
-                // SAFETY: the instructions of `$plane` are enabled here; the caller has the room, and the passes at both
-                // pointers.
+                // SAFETY: the instructions of `$plane` are enabled here; the caller guarantees `room`, and the passes at
+                // both pointers.
                 unsafe { des_cbc::decrypt::<$plane>(room, keys, iv, from, to, passes) }
             }
             let pass_bytes = 8 * des::pass_blocks::<$plane>();
@@ -87,8 +87,8 @@ macro_rules! decryption {
                 crate::dispatch::batch::TDES_BITS.hit();
                 let (from, to) = whole.into_raw();
                 let mut room = MaybeUninit::uninit();
-                // SAFETY: the token proves the features, and SSE2 needs none; the buffer has the passes at both
-                // pointers, the same or apart, and the room is this function's.
+                // SAFETY: the token proves the features, and SSE2 needs none; the buffer has the passes at both pointers,
+                // the same or disjoint, and the room belongs to this function.
                 unsafe { with_features(room.as_mut_ptr(), keys, iv, from, to, passes) };
                 wipe_stack();
             }
@@ -108,7 +108,7 @@ unsafe impl Chains for Xmm {
     unsafe fn encrypt(keys: &LaneKeys, lanes: &mut Lanes<64>, blocks: usize) {
         #[cfg(debug_assertions)]
         crate::dispatch::batch::TDES_BITS_SSE2.hit();
-        // SAFETY: every x86-64 has SSE2; the caller has `blocks` in each lane that has some left.
+        // SAFETY: every x86-64 CPU has SSE2; the caller has `blocks` in each lane that has some left.
         unsafe { des_cbc::encrypt_lanes::<Self>(keys, lanes, blocks) }
     }
 }
@@ -119,22 +119,22 @@ entry_points! {
     ctr_avx512 Avx512, Zmm, "avx512f", AVX512;
 }
 
-/// A register of SSE2.
+/// An SSE2 register.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct Xmm(__m128i);
 
-/// One of AVX2.
+/// An AVX2 register.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 struct Ymm(__m256i);
 
-/// One of AVX-512 F.
+/// An AVX-512 F register.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 struct Zmm(__m512i);
 
-/// The methods of [`Plane`] that are one or two intrinsics each.
+/// The methods of [`Plane`] that take one or two intrinsics each.
 macro_rules! methods {
     (
         $load:ident $store:ident $pointer:ty, $broadcast:ident
@@ -148,7 +148,7 @@ macro_rules! methods {
             fn store(self, to: *mut u8) { $store(to.cast::<$pointer>(), self.0) }
         }
         /// # Safety
-        /// As the trait's method says.
+        /// The same as for the trait's method.
         #[inline(always)]
         unsafe fn lanes_with(bit: usize) -> Self {
             const LANES: usize = size_of::<$pointer>() / 8;
@@ -182,13 +182,13 @@ macro_rules! methods {
     };
 }
 
-/// Masks that are registers, and S-boxes of gates with two operands.
+/// Masks that are registers, and S-boxes built from gates with two operands.
 macro_rules! two_operands {
     () => {
         type Mask = Self;
 
         /// # Safety
-        /// As the trait's method says.
+        /// The same as for the trait's method.
         #[inline(always)]
         unsafe fn mask(word: u64) -> Self {
             // SAFETY: the caller has the instructions of this type.

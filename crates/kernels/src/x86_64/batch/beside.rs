@@ -1,8 +1,7 @@
 //! AES-CBC encryption of 16 streams in the gaps of a hash of 16 messages.
 //!
-//! Both are chains: the rounds of a hash leave two thirds of the units idle, those of AES half of them. A
-//! block of the hash has 64 bytes, four blocks of AES, so each part of its rounds takes a block of all
-//! streams along.
+//! Both are chains: the rounds of a hash leave two thirds of the units idle, those of AES half of them. A block of the hash
+//! has 64 bytes, four blocks of AES, so each part of its rounds encrypts a block of all streams as well.
 
 use core::arch::{asm, x86_64::*};
 use core::mem::MaybeUninit;
@@ -15,25 +14,25 @@ use crate::hash::{Beside, Function, Rows};
 use crate::key::KeySize;
 use crate::x86_64::{Avx512, Vaes512};
 
-/// Registers of four streams.
+/// The number of registers, each of four streams.
 const REGISTERS: usize = 4;
 
-/// The encryption, as the hash sees it.
+/// The encryption, as the hash calls it.
 struct Encryption<'a, const R: usize> {
     lanes: &'a mut Lanes<16>,
     keys: *const u8,
     chain: [__m512i; REGISTERS],
     /// Four blocks of all streams, before or after encryption.
     data: *mut [[__m512i; REGISTERS]; 4],
-    /// Which of those four is encrypted.
+    /// The index of the one of those four that is encrypted now.
     block: usize,
-    /// Bytes that each stream has been given.
+    /// The number of bytes that each stream has already been given.
     at: usize,
 }
 
 impl<const R: usize> Encryption<'_, R> {
-    /// The operation after round `I` of `N`: 0 takes a block in, `R` gives it out, another is a round; above,
-    /// there is none.
+    /// Returns the operation after round `I` of `N`: 0 loads a block, `R` stores it, any other value up to `R` is a round;
+    /// above that there is none.
     const fn operation<const I: usize, const N: usize>() -> usize {
         assert!(N > R);
         let mut operation = 0;
@@ -50,7 +49,7 @@ impl<const R: usize> Beside for Encryption<'_, R> {
         // SAFETY: `absorb` calls this once for each block, with AVX-512 and VAES enabled. The caller of `rounds`
         // promised 64 readable bytes of each of the 16 streams for it, and `data` has room for four blocks of each.
         unsafe {
-            // The compiler must not read round keys beforehand, for which there are no registers.
+            // The compiler must not read round keys in advance, since no registers are free for them.
             asm!("/* {0} */", inout(reg) self.keys, options(readonly, nostack, preserves_flags));
             for i in 0..REGISTERS {
                 let blocks = __m512i::gather_fours(self.lanes.from.as_ptr().add(4 * i), self.at);
@@ -106,11 +105,11 @@ impl<const R: usize> Beside for Encryption<'_, R> {
     }
 }
 
-/// Takes `blocks` blocks of each of 16 messages into their states, and encrypts as many bytes of each of 16
+/// Absorbs `blocks` blocks of each of 16 messages into their states, and encrypts the same number of bytes of each of 16
 /// streams. A message may be a stream: in each step, the hash reads a block that an earlier step encrypted.
 ///
 /// # Safety
-/// All pointers are good for as many blocks of 64 bytes.
+/// All pointers are valid for `blocks` blocks of 64 bytes.
 pub(crate) unsafe fn absorb_and_encrypt<H: Function<Word: Registers>>(
     _: (Vaes512, Avx512),
     rows: &mut Rows<H::Word>,
@@ -130,9 +129,9 @@ pub(crate) unsafe fn absorb_and_encrypt<H: Function<Word: Registers>>(
         data: *mut [[__m512i; REGISTERS]; 4],
         blocks: usize,
     ) {
-        // SAFETY: this function enables AVX-512 and VAES. The caller of `rounds` promised `blocks` blocks of 64
-        // bytes behind each pointer, and neither `H::absorb` nor `Encryption` goes further. `lanes.chain` has a
-        // register of 64 bytes for each of `REGISTERS`.
+        // SAFETY: this function enables AVX-512 and VAES. The caller of `rounds` promised `blocks` blocks of 64 bytes behind
+        // each pointer, and neither `H::absorb` nor `Encryption` goes beyond them. `lanes.chain` has a 64-byte register for
+        // each of `REGISTERS`.
         unsafe {
             let mut chain = [_mm512_setzero_si512(); REGISTERS];
             for (i, chain) in chain.iter_mut().enumerate() {
@@ -163,8 +162,8 @@ pub(crate) unsafe fn absorb_and_encrypt<H: Function<Word: Registers>>(
     crate::dispatch::batch::CBC_BESIDE_HASH.hit();
     let mut data = MaybeUninit::uninit();
     let data: *mut [[__m512i; REGISTERS]; 4] = data.as_mut_ptr();
-    // SAFETY: the tokens prove VAES and AVX-512; the caller answers for the pointers of messages and lanes, and
-    // `data` is this function's.
+    // SAFETY: the tokens prove VAES and AVX-512; the caller guarantees the pointers of messages and lanes, and `data`
+    // belongs to this function.
     unsafe {
         match size {
             KeySize::Aes128 => rounds::<H, 10>(rows, from, lanes, data, blocks),
@@ -177,17 +176,17 @@ pub(crate) unsafe fn absorb_and_encrypt<H: Function<Word: Registers>>(
 /// Encrypts `blocks` times 64 bytes of each stream.
 ///
 /// # Safety
-/// All pointers are good for as many.
+/// All pointers are valid for that many bytes.
 pub(crate) unsafe fn encrypt(_: Vaes512, lanes: &mut Lanes<16>, size: KeySize, blocks: usize) {
     /// # Safety
     /// Every lane has `4 * blocks` blocks of AES left.
     #[target_feature(enable = "aes,vaes,avx512f,avx512bw,avx512vl")]
     unsafe fn rounds<const R: usize>(lanes: &mut Lanes<16>, blocks: usize) {
-        // SAFETY: VAES and AVX-512 are enabled here, and four registers of four blocks are 16 lanes, which have
-        // as many blocks left.
+        // SAFETY: VAES and AVX-512 are enabled here; four registers of four blocks are 16 lanes, which have that many blocks
+        // left.
         unsafe { cbc::run::<__m512i, R, REGISTERS, 16>(lanes, 4 * blocks) }
     }
-    // SAFETY: `Vaes512` proves the features; the caller answers for `blocks` times 64 bytes in every lane.
+    // SAFETY: `Vaes512` proves the features; the caller guarantees `blocks` times 64 bytes in every lane.
     unsafe {
         match size {
             KeySize::Aes128 => rounds::<10>(lanes, blocks),

@@ -1,6 +1,6 @@
-//! AES-CTR of independent packets, one after the other: a core has several short ones in flight by itself, as long as
-//! nothing but rounds lies between them (docs/internals/packets.md). Round keys come out of the packets' schedules, a load that
-//! fills the register with one block.
+//! AES-CTR of independent packets, one after the other: a core overlaps several short ones by itself, as long as there is
+//! nothing but rounds between them (docs/internals/packets.md). Round keys are loaded from the packets' schedules, each by a
+//! load that fills the register with one block.
 
 use core::arch::x86_64::*;
 
@@ -11,7 +11,7 @@ use crate::requests::Counted;
 
 macro_rules! apply {
     ($name:ident, $token:ty, $lanes:ty, $features:literal, $counter:ident) => {
-        /// Applies keystream to all packets: to long ones by `alone`.
+        /// XORs keystream onto all packets, calling `alone` for long ones.
         pub(crate) fn $name<P: Counted>(_: $token, packets: &mut [P], alone: impl Fn(&mut P)) {
             #[target_feature(enable = $features)]
             fn inner<P: Counted>(packets: &mut [P], alone: impl Fn(&mut P)) {
@@ -57,8 +57,8 @@ unsafe fn apply<V: Lanes, P: Counted>(packets: &mut [P], alone: impl Fn(&mut P))
         let schedule = &raw const *schedule;
         let counter = packet.counter();
         let (mut from, mut to) = packet.data().into_raw();
-        // SAFETY: the caller enables the instructions of `V`; the packet answers for its bytes at both
-        // pointers; the schedule lives in a key, which the packet borrows.
+        // SAFETY: the caller enables the instructions of `V`; the packet guarantees its bytes at both pointers; the schedule
+        // is part of a key that the packet borrows.
         unsafe {
             let mut counters = V::counters(counter);
             while left > GROUP * V::BYTES {
@@ -82,11 +82,11 @@ unsafe fn apply<V: Lanes, P: Counted>(packets: &mut [P], alone: impl Fn(&mut P))
     }
 }
 
-/// `N` registers, the last of which may be begun.
+/// Processes `N` registers, the last of which may be partial.
 ///
 /// # Safety
-/// The instructions of `V` are enabled in the caller; the schedule lives and has so many rounds; `bytes` are readable
-/// at `from` and writable at `to`, more than `N - 1` registers and at most `N`.
+/// The instructions of `V` are enabled in the caller; the schedule is live and has this number of rounds; `bytes` are
+/// readable at `from` and writable at `to`, more than `N - 1` registers and at most `N`.
 #[inline(always)]
 unsafe fn few<V: Lanes, const N: usize>(
     schedule: *const Schedule,
@@ -96,8 +96,8 @@ unsafe fn few<V: Lanes, const N: usize>(
     to: *mut u8,
     bytes: usize,
 ) {
-    // SAFETY: the caller enables the instructions of `V`; the schedule has keys up to `rounds`; each register
-    // but the last is within `bytes`, and of the last no more than `bytes - done` is touched.
+    // SAFETY: the caller enables the instructions of `V`; the schedule has keys up to `rounds`; each register but the last
+    // is within `bytes`, and of the last no more than `bytes - done` is accessed.
     unsafe {
         let zero = key::<V>(schedule, 0);
         let mut states = [zero; N];
@@ -136,17 +136,17 @@ unsafe fn few<V: Lanes, const N: usize>(
 }
 
 /// # Safety
-/// The instructions of `V` are enabled in the caller; the schedule lives; `round` is at most 14.
+/// The instructions of `V` are enabled in the caller; the schedule is live; `round` is at most 14.
 #[inline(always)]
 unsafe fn key<V: Lanes>(schedule: *const Schedule, round: usize) -> V {
-    // SAFETY: the schedule lives and has a key for `round`, as the caller says, which is 16 bytes.
+    // SAFETY: the caller guarantees that the schedule is live and has a key for `round`, which is 16 bytes.
     unsafe {
         let keys = (&raw const (*schedule).round_keys).cast::<[u32; 4]>();
         V::splat(__m128i::load(keys.add(round).cast()))
     }
 }
 
-/// Registers side by side: what two units of four cycles keep busy.
+/// The number of registers side by side: enough to keep two units with a latency of four cycles busy.
 const GROUP: usize = 8;
-/// The most registers of a packet that is done here.
+/// The most registers of a packet that is processed here.
 const REGISTERS_MAX: usize = 16;

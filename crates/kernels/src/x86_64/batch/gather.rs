@@ -6,22 +6,22 @@ use super::super::lanes::Lanes;
 use crate::contract::by_contract;
 use crate::key::BLOCK_BYTES;
 
-/// A register whose blocks belong to streams of their own. `from` and `to` of the methods have a pointer for each block
-/// of the register.
+/// A register whose blocks belong to different streams. `from` and `to` of the methods have a pointer for each block of the
+/// register.
 pub(super) trait Gather: Lanes {
     /// Whether four blocks of each stream are read and written at once.
     const FOURS: bool;
 
-    /// As `load`, from memory aligned to the register, so that it may become part of an instruction.
+    /// Like `load`, from memory aligned to the register, so that it may become part of an instruction.
     ///
     /// # Safety
     /// The CPU has the instructions of this type; `from` is valid for reads of `BYTES` bytes, and aligned to as many.
     #[inline(always)]
     unsafe fn load_aligned(from: *const u8) -> Self {
-        // SAFETY: the caller has a register at `from`, and `load` takes it aligned too.
+        // SAFETY: the caller has a register at `from`, and `load` accepts it aligned too.
         unsafe { Self::load(from) }
     }
-    /// A block of each stream.
+    /// Loads a block of each stream.
     ///
     /// # Safety
     /// The CPU has the instructions of this type; each pointer of `from` is valid for reads of a block after `at` bytes.
@@ -31,10 +31,10 @@ pub(super) trait Gather: Lanes {
     /// # Safety
     /// The CPU has the instructions of this type; each pointer of `to` is valid for writes of a block after `at` bytes.
     unsafe fn scatter(self, to: *const *mut u8, at: usize);
-    /// The next four blocks of each stream, in their order.
+    /// Loads the next four blocks of each stream, in their order.
     ///
     /// # Safety
-    /// As [`gather`](Self::gather), for four blocks.
+    /// The same as for [`gather`](Self::gather), for four blocks.
     #[inline(always)]
     unsafe fn gather_fours(from: *const *const u8, at: usize) -> [Self; 4] {
         // SAFETY: each block lies within the four that the caller has at every pointer.
@@ -49,7 +49,7 @@ pub(super) trait Gather: Lanes {
     /// Writes four blocks of each stream.
     ///
     /// # Safety
-    /// As [`scatter`](Self::scatter), for four blocks.
+    /// The same as for [`scatter`](Self::scatter), for four blocks.
     #[inline(always)]
     unsafe fn scatter_fours(blocks: [Self; 4], to: *const *mut u8, at: usize) {
         for (i, block) in blocks.into_iter().enumerate() {
@@ -99,8 +99,7 @@ impl Gather for __m512i {
     }
     #[inline(always)]
     unsafe fn gather_fours(from: *const *const u8, at: usize) -> [Self; 4] {
-        // SAFETY: four blocks of a stream are a register, and the caller answers for them at each of the four
-        // pointers.
+        // SAFETY: four blocks of a stream are a register, and the caller guarantees them at each of the four pointers.
         unsafe {
             let mut rows = [_mm512_setzero_si512(); 4];
             for (i, row) in rows.iter_mut().enumerate() {
@@ -111,8 +110,7 @@ impl Gather for __m512i {
     }
     #[inline(always)]
     unsafe fn scatter_fours(blocks: [Self; 4], to: *const *mut u8, at: usize) {
-        // SAFETY: the caller answers for room for four blocks, which are a register, at each of the four
-        // pointers.
+        // SAFETY: the caller guarantees room for four blocks, which are a register, at each of the four pointers.
         unsafe {
             for (i, blocks) in transpose(blocks).into_iter().enumerate() {
                 blocks.store((*to.add(i)).add(at));
@@ -121,13 +119,13 @@ impl Gather for __m512i {
     }
 }
 
-/// Four registers as a matrix of blocks, turned over its diagonal.
+/// Transposes four registers as a matrix of blocks.
 ///
 /// # Safety
 /// The CPU has AVX-512 F.
 #[inline(always)]
 pub(super) unsafe fn transpose(rows: [__m512i; 4]) -> [__m512i; 4] {
-    // SAFETY: the caller has AVX-512 F, of which all of these shuffles are.
+    // SAFETY: the caller has AVX-512 F, which includes all of these shuffles.
     unsafe {
         let low_01 = _mm512_shuffle_i64x2::<0x44>(rows[0], rows[1]);
         let low_23 = _mm512_shuffle_i64x2::<0x44>(rows[2], rows[3]);

@@ -1,16 +1,15 @@
-//! SHA-1 and SHA-256 by their own instructions (Intel SDM, "SHA Extensions"), one message or two interleaved: a chain
-//! of `sha1rnds4` or `sha256rnds2` leaves room for another.
+//! SHA-1 and SHA-256 with dedicated instructions (Intel SDM, "SHA Extensions"), one message or two interleaved: a chain of
+//! `sha1rnds4` or `sha256rnds2` leaves room for another.
 
 use core::arch::x86_64::*;
 
 use crate::hash::{Beside, Function, K256, LANES_MAX, Own, Rows};
 use crate::x86_64::ShaNi;
 
-/// Takes `blocks` blocks of `N` messages into their states.
+/// Absorbs `blocks` blocks of `N` messages into their states.
 ///
 /// # Safety
-/// `H` has instructions of its own; `N` pointers are good for as many blocks; the CPU has the instructions of
-/// `beside` too.
+/// `H` has dedicated instructions; `N` pointers are valid for `blocks` blocks; the CPU has the instructions of `beside` too.
 #[inline(always)]
 pub(super) unsafe fn absorb_beside<H: Function, const N: usize>(
     rows: &mut Rows<H::Word>,
@@ -18,10 +17,10 @@ pub(super) unsafe fn absorb_beside<H: Function, const N: usize>(
     blocks: usize,
     beside: impl Beside,
 ) {
-    // Words of 32 bits, as both functions have.
+    // 32-bit words, as in both functions.
     let rows = core::ptr::from_mut(rows).cast::<Rows<u32>>();
-    // SAFETY: both functions of `Own` have words of 32 bits; the caller answers for the blocks, for SHA-NI, and
-    // for the instructions of `beside`.
+    // SAFETY: both functions of `Own` have 32-bit words; the caller guarantees the blocks, SHA-NI, and the instructions of
+    // `beside`.
     unsafe {
         match H::OWN {
             Own::Sha1 => sha1::<N>(&mut *rows, from, blocks, beside),
@@ -31,10 +30,10 @@ pub(super) unsafe fn absorb_beside<H: Function, const N: usize>(
     }
 }
 
-/// Takes `blocks` blocks of `N` messages into their states.
+/// Absorbs `blocks` blocks of `N` messages into their states.
 ///
 /// # Safety
-/// `H` has instructions of its own; `N` pointers are good for as many blocks.
+/// `H` has dedicated instructions; `N` pointers are valid for `blocks` blocks.
 pub(crate) unsafe fn absorb<H: Function, const N: usize>(
     _: ShaNi,
     rows: &mut Rows<H::Word>,
@@ -42,30 +41,30 @@ pub(crate) unsafe fn absorb<H: Function, const N: usize>(
     blocks: usize,
 ) {
     /// # Safety
-    /// `H` has instructions of its own; `N` pointers are valid for reads of `blocks` blocks of 64 bytes.
+    /// `H` has dedicated instructions; `N` pointers are valid for reads of `blocks` blocks of 64 bytes.
     #[target_feature(enable = "sha,sse4.1,ssse3")]
     unsafe fn with_features<H: Function, const N: usize>(
         rows: &mut Rows<H::Word>,
         from: &[*const u8; LANES_MAX],
         blocks: usize,
     ) {
-        // SAFETY: SHA-NI is enabled here; `()` does nothing besides.
+        // SAFETY: SHA-NI is enabled here; `()` does nothing.
         unsafe { absorb_beside::<H, N>(rows, from, blocks, ()) }
     }
     #[cfg(debug_assertions)]
     crate::dispatch::batch::HASH_SHA_NI.hit();
-    // SAFETY: `ShaNi` proves the features; the caller answers for `H` and for the messages.
+    // SAFETY: `ShaNi` proves the features; the caller guarantees `H` and the messages.
     unsafe { with_features::<H, N>(rows, from, blocks) }
 }
 
-/// The state of a lane.
+/// Returns the state of a lane.
 #[inline(always)]
 fn words(rows: &Rows<u32>, lane: usize) -> [i32; 8] {
     rows.0.map(|row| row[lane] as i32)
 }
 
 /// # Safety
-/// As [`absorb_beside`].
+/// The same as for [`absorb_beside`].
 #[inline(always)]
 unsafe fn sha1<const N: usize>(
     rows: &mut Rows<u32>,
@@ -73,8 +72,7 @@ unsafe fn sha1<const N: usize>(
     blocks: usize,
     mut beside: impl Beside,
 ) {
-    // SAFETY: SHA-NI is enabled in the caller; each block read is one of the `blocks` at its pointer, of four
-    // registers.
+    // SAFETY: SHA-NI is enabled in the caller; each block read is one of the `blocks` at its pointer, of four registers.
     unsafe {
         // The first word is the highest.
         let swap = _mm_set_epi64x(0x0001_0203_0405_0607, 0x0809_0a0b_0c0d_0e0f);
@@ -136,7 +134,7 @@ unsafe fn sha1<const N: usize>(
 }
 
 /// # Safety
-/// As [`absorb_beside`].
+/// The same as for [`absorb_beside`].
 #[inline(always)]
 unsafe fn sha256<const N: usize>(
     rows: &mut Rows<u32>,

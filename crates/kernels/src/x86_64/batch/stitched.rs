@@ -1,7 +1,7 @@
 //! AES-CBC encryption of one stream or two by AES-NI, in the gaps of the hash of as many messages by SHA-NI.
 //!
-//! The chain of AES, 10 to 14 times the latency of `aesenc` for 16 bytes, takes longer than that of the hash.
-//! As in [`super::super::cbc`], the last round of a block XORs the next one into the state at once.
+//! The chain of AES, 10 to 14 times the latency of `aesenc` for 16 bytes, takes longer than that of the hash. As in
+//! [`super::super::cbc`], the last round of a block XORs the next block into the state at once.
 
 use core::arch::x86_64::*;
 
@@ -10,33 +10,33 @@ use crate::hash::{Beside, Function, LANES_MAX, Rows};
 use crate::key::{BLOCK_BYTES, KeySize, Schedule};
 use crate::x86_64::{AesNi, ShaNi};
 
-/// What `N` streams are at.
+/// The current state of `N` streams.
 pub(crate) struct Streams<const N: usize> {
-    /// Keys of one length, which live as long as they are used.
+    /// Schedules for one key length, which live as long as they are used.
     pub(crate) schedules: [*const Schedule; N],
-    /// The ciphertext blocks before the next ones.
+    /// The ciphertext blocks that precede the next ones.
     pub(crate) chain: [[u8; BLOCK_BYTES]; N],
     pub(crate) places: [*mut u8; N],
 }
 
-/// The encryption, as the hash sees it.
+/// The encryption, as the hash calls it.
 struct Encryption<'a, const R: usize, const N: usize> {
     streams: &'a Streams<N>,
-    /// The states of the next blocks, with round key 0.
+    /// The states of the next blocks, already XORed with round key 0.
     state: [__m128i; N],
     chain: [__m128i; N],
-    /// The next block of each stream.
+    /// The position of the next block of each stream.
     at: usize,
-    /// The one that nothing follows.
+    /// The position of the last block.
     last: usize,
 }
 
 impl<const R: usize, const N: usize> Encryption<'_, R, N> {
     /// # Safety
-    /// The schedule of `stream` lives; `round` is at most `R`.
+    /// The schedule of `stream` is live; `round` is at most `R`.
     #[inline(always)]
     unsafe fn key(&self, stream: usize, round: usize) -> __m128i {
-        // SAFETY: the caller says that the schedule lives, and a round key up to `R` is within it.
+        // SAFETY: the caller guarantees that the schedule is live, and round keys up to `R` are within it.
         unsafe {
             let keys = &raw const (*self.streams.schedules[stream]).round_keys;
             _mm_loadu_si128(keys.cast::<__m128i>().add(round))
@@ -54,12 +54,12 @@ impl<const R: usize, const N: usize> Encryption<'_, R, N> {
     /// Encrypts the next block of each stream.
     ///
     /// # Safety
-    /// The CPU has AES-NI; each stream has a block at `self.at`, and one at `self.last`; their schedules live.
+    /// The CPU has AES-NI; each stream has a block at `self.at`, and one at `self.last`; their schedules are live.
     #[inline(always)]
     unsafe fn encrypt(&mut self) {
-        // SAFETY: the caller has AES-NI and the blocks: `next` is at most `last`, and rounds go to `R`.
+        // SAFETY: the caller has AES-NI and the blocks: `next` is at most `last`, and rounds end at `R`.
         unsafe {
-            // Nothing comes of the block after the last, so it may be any.
+            // The block after the last is not used, so it may be any.
             let next = (self.at + BLOCK_BYTES).min(self.last);
             for round in 1..R {
                 for i in 0..N {
@@ -85,8 +85,8 @@ impl<const R: usize, const N: usize> Beside for Encryption<'_, R, N> {
     #[inline(always)]
     unsafe fn step<const I: usize, const M: usize>(&mut self) {
         if I == 0 {
-            // SAFETY: the hash calls each of its steps where `rounds` enabled AES-NI, and four first ones in
-            // each block of 64 bytes, as long as the streams have.
+            // SAFETY: the hash calls its steps only where `rounds` enabled AES-NI, and step 0 four times for each of the
+            // 64-byte blocks that the streams have.
             unsafe { self.encrypt() };
         }
     }
@@ -94,12 +94,11 @@ impl<const R: usize, const N: usize> Beside for Encryption<'_, R, N> {
     unsafe fn end(&mut self) {}
 }
 
-/// Encrypts `blocks` times 64 bytes of each stream, and takes as many blocks of each message, if there are any,
-/// into their states. A message may be a stream: in each step, the hash reads a block that an earlier step
-/// encrypted.
+/// Encrypts `blocks` times 64 bytes of each stream, and absorbs the same number of blocks of each message, if any, into
+/// their states. A message may be a stream: in each step, the hash reads a block that an earlier step encrypted.
 ///
 /// # Safety
-/// `H` has instructions of its own; all pointers are good for as many blocks of 64 bytes.
+/// `H` has dedicated instructions; all pointers are valid for `blocks` blocks of 64 bytes.
 pub(crate) unsafe fn absorb_and_encrypt<H: Function, const N: usize>(
     _: (AesNi, ShaNi),
     messages: Option<(&mut Rows<H::Word>, &[*const u8; LANES_MAX])>,
@@ -108,15 +107,15 @@ pub(crate) unsafe fn absorb_and_encrypt<H: Function, const N: usize>(
     blocks: usize,
 ) {
     /// # Safety
-    /// As [`absorb_and_encrypt`]; the schedules have `R` rounds.
+    /// The same as for [`absorb_and_encrypt`]; the schedules have `R` rounds.
     #[target_feature(enable = "aes,sha,sse4.1,ssse3")]
     unsafe fn rounds<H: Function, const N: usize, const R: usize>(
         messages: Option<(&mut Rows<H::Word>, &[*const u8; LANES_MAX])>,
         streams: &mut Streams<N>,
         blocks: usize,
     ) {
-        // SAFETY: AES-NI and SHA-NI are enabled here; with at least one block, each stream has a first one;
-        // `blocks` times four are encrypted, as many as the caller promised.
+        // SAFETY: AES-NI and SHA-NI are enabled here; with at least one block, each stream has a first one; four times
+        // `blocks` are encrypted, as many as the caller promised.
         unsafe {
             let mut encryption = Encryption::<R, N> {
                 streams,
@@ -151,8 +150,8 @@ pub(crate) unsafe fn absorb_and_encrypt<H: Function, const N: usize>(
     }
     #[cfg(debug_assertions)]
     crate::dispatch::batch::CBC_STITCHED.hit();
-    // SAFETY: the tokens prove both features; `size` says how many rounds the schedules have, and the caller
-    // answers for the pointers.
+    // SAFETY: the tokens prove both features; `size` determines how many rounds the schedules have, and the caller
+    // guarantees the pointers.
     unsafe {
         match size {
             KeySize::Aes128 => rounds::<H, N, 10>(messages, streams, blocks),

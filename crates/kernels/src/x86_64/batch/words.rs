@@ -43,10 +43,10 @@ impl Registers for u64 {
 
 macro_rules! kernel {
     ($name:ident, $token:ty, $words:ident, $features:literal, $counter:ident) => {
-        /// Takes `blocks` blocks of each message into their states.
+        /// Absorbs `blocks` blocks of each message into their states.
         ///
         /// # Safety
-        /// For each lane of the registers, `from` holds a pointer good for as many blocks.
+        /// For each lane of the registers, `from` has a pointer valid for that many blocks.
         pub(crate) unsafe fn $name<H: Function<Word: Registers>>(
             _: $token,
             rows: &mut Rows<H::Word>,
@@ -54,20 +54,20 @@ macro_rules! kernel {
             blocks: usize,
         ) {
             /// # Safety
-            /// As for the function around it.
+            /// The same as for the enclosing function.
             #[target_feature(enable = $features)]
             unsafe fn absorb<H: Function<Word: Registers>>(
                 rows: &mut Rows<H::Word>,
                 from: *const *const u8,
                 blocks: usize,
             ) {
-                // SAFETY: the instructions of `$words` are enabled here; the caller answers for a pointer to
-                // each message, good for `blocks` blocks.
+                // SAFETY: the instructions of `$words` are enabled here; the caller guarantees a pointer to each message,
+                // valid for `blocks` blocks.
                 unsafe { H::absorb::<<H::Word as Registers>::$words>(rows, from, blocks, ()) }
             }
             #[cfg(debug_assertions)]
             crate::dispatch::batch::$counter.hit();
-            // SAFETY: the token proves the features; `from` is as this function's caller answers for.
+            // SAFETY: the token proves the features; the caller of this function guarantees `from`.
             unsafe { absorb::<H>(rows, from, blocks) }
         }
     };
@@ -201,7 +201,7 @@ wide!(
 /// The CPU has AVX2.
 #[inline(always)]
 unsafe fn rotate_32<const N: i32, const BACK: i32>(x: __m256i) -> __m256i {
-    // SAFETY: shifts of words of 32 bits are of AVX2, which the caller has.
+    // SAFETY: the caller has AVX2, which shifts 32-bit words.
     unsafe { _mm256_or_si256(_mm256_slli_epi32::<N>(x), _mm256_srli_epi32::<BACK>(x)) }
 }
 
@@ -209,27 +209,27 @@ unsafe fn rotate_32<const N: i32, const BACK: i32>(x: __m256i) -> __m256i {
 /// The CPU has AVX2.
 #[inline(always)]
 unsafe fn rotate_64<const N: i32, const BACK: i32>(x: __m256i) -> __m256i {
-    // SAFETY: shifts of words of 64 bits are of AVX2, which the caller has.
+    // SAFETY: the caller has AVX2, which shifts 64-bit words.
     unsafe { _mm256_or_si256(_mm256_slli_epi64::<N>(x), _mm256_srli_epi64::<BACK>(x)) }
 }
 
-/// The bytes of each word of 32 bits, and of 64, in reverse.
+/// The bytes of each 32-bit word, and of each 64-bit word, reversed.
 const SWAP_32: [u8; 16] = [3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12];
 const SWAP_64: [u8; 16] = [7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8];
 
-// In each of the four, rows are a register of each message, which are merged word by word within 128 bits;
-// then these are put in their places. No closures: the compiler does not give them the features of the
-// function that they end up in, and a call for each word costs four times what the hash does.
+// In each of the four, rows are a register of each message, which are merged word by word within 128 bits; then these are
+// moved to their places. There are no closures: the compiler does not give them the features of the function that they are
+// inlined into, and a call for each word costs four times what the hash does.
 
 macro_rules! merged {
     ($name:ident, $register:ident, $lo32:ident, $hi32:ident, $lo64:ident, $hi64:ident) => {
-        /// Word i of four rows in each 128 bits of register i.
+        /// Collects word i of four rows in each 128 bits of register i.
         ///
         /// # Safety
         /// The CPU has AVX2, or AVX-512 F for 512 bits.
         #[inline(always)]
         unsafe fn $name(a: $register, b: $register, c: $register, d: $register) -> [$register; 4] {
-            // SAFETY: unpacking takes AVX2 or, for 512 bits, AVX-512 F, which the caller has.
+            // SAFETY: unpacking needs AVX2 or, for 512 bits, AVX-512 F, which the caller has.
             unsafe {
                 let [ab, cd] = [$lo32(a, b), $lo32(c, d)];
                 let [ab_high, cd_high] = [$hi32(a, b), $hi32(c, d)];
@@ -278,7 +278,7 @@ impl Eight32 {
     /// The CPU has AVX2; `from` has 8 pointers, each valid for reads of 64 bytes after `at`.
     #[inline(always)]
     unsafe fn words<const SWAP: bool>(from: *const *const u8, at: usize) -> [Self; 16] {
-        // SAFETY: the caller has AVX2, and at each of 8 pointers the two registers that are read after `at`.
+        // SAFETY: the caller has AVX2, and the two registers read after `at` at each of 8 pointers.
         unsafe {
             let swap = _mm256_broadcastsi128_si256(_mm_loadu_si128(SWAP_32.as_ptr().cast()));
             let mut words = [Self(_mm256_setzero_si256()); 16];
@@ -309,7 +309,7 @@ impl Four64 {
     /// The CPU has AVX2; `from` has 4 pointers, each valid for reads of 128 bytes after `at`.
     #[inline(always)]
     unsafe fn words<const SWAP: bool>(from: *const *const u8, at: usize) -> [Self; 16] {
-        // SAFETY: the caller has AVX2, and at each of 4 pointers the four registers that are read after `at`.
+        // SAFETY: the caller has AVX2, and the four registers read after `at` at each of 4 pointers.
         unsafe {
             let swap = _mm256_broadcastsi128_si256(_mm_loadu_si128(SWAP_64.as_ptr().cast()));
             let mut words = [Self(_mm256_setzero_si256()); 16];
@@ -340,7 +340,7 @@ impl Sixteen32 {
     /// The CPU has AVX-512 F and BW; `from` has 16 pointers, each valid for reads of 64 bytes after `at`.
     #[inline(always)]
     unsafe fn words<const SWAP: bool>(from: *const *const u8, at: usize) -> [Self; 16] {
-        // SAFETY: the caller has AVX-512 F and BW, and at each of 16 pointers a register after `at`.
+        // SAFETY: the caller has AVX-512 F and BW, and a register after `at` at each of 16 pointers.
         unsafe {
             let swap = _mm512_broadcast_i32x4(_mm_loadu_si128(SWAP_32.as_ptr().cast()));
             let mut quads = [[_mm512_setzero_si512(); 4]; 4];
@@ -372,7 +372,7 @@ impl Eight64 {
     /// The CPU has AVX-512 F and BW; `from` has 8 pointers, each valid for reads of 128 bytes after `at`.
     #[inline(always)]
     unsafe fn words<const SWAP: bool>(from: *const *const u8, at: usize) -> [Self; 16] {
-        // SAFETY: the caller has AVX-512 F and BW, and at each of 8 pointers two registers after `at`.
+        // SAFETY: the caller has AVX-512 F and BW, and two registers after `at` at each of 8 pointers.
         unsafe {
             let swap = _mm512_broadcast_i32x4(_mm_loadu_si128(SWAP_64.as_ptr().cast()));
             let mut words = [Self(_mm512_setzero_si512()); 16];

@@ -1,6 +1,6 @@
-//! What the kernels read: constants, and what sums begin with.
+//! What the kernels read: constants, and the initial values of sums.
 
-/// As `xtask/src/kernels/doubles.rs` knows it.
+/// The layout known to `xtask/src/kernels/doubles.rs`.
 #[repr(C, align(64))]
 pub(super) struct Tables {
     /// 2^52 - 1.
@@ -11,12 +11,12 @@ pub(super) struct Tables {
     high: [u64; 4],
     /// 2^104 + 2^52 as a double.
     both: [u64; 4],
-    /// For the five columns of a quotient, and the last one of what it makes zero.
+    /// For the five columns of a quotient, and the last of the columns that it makes zero.
     quotient: [u64; 6],
     /// All exceptions masked, rounding towards zero.
     pub(super) mxcsr: [u32; 4],
-    /// For the ten columns of a block: rows for products, by their block from 0 on, and by how many of each kind are
-    /// left; and the same for squares.
+    /// For the ten columns of a block: rows for products, by their block from 0 on, and by how many of each kind are left;
+    /// and the same for squares.
     rows: [[[u64; 16]; BLOCKS_MAX]; 4],
 }
 
@@ -30,25 +30,25 @@ pub(super) static TABLES: Tables = Tables {
     rows: rows(),
 };
 
-/// Patterns of 2^52 and 2^104, which every low and every high half of a product brings along.
+/// Bit patterns of 2^52 and 2^104, which every low and every high half of a product includes.
 const LOW: u64 = (1023 + 52) << 52;
 const HIGH: u64 = (1023 + 104) << 52;
 
 const BLOCK: usize = super::BLOCK;
 const BLOCKS_MAX: usize = 16;
 
-/// Which products of two blocks' digits `i` and `j`.
+/// Which products of the digits `i` and `j` of two blocks.
 #[derive(Clone, Copy)]
 enum Products {
     All,
-    /// The products of a square whose digits differ, each once.
+    /// The products of a square whose digits differ, once each.
     Different,
     Squares,
-    /// What a quotient and the lowest block of the modulus add to the columns above the lowest block.
+    /// The products of a quotient and the lowest block of the modulus that go to the columns above the lowest block.
     Upper,
 }
 
-/// What so many times these products bring along, by columns.
+/// Returns the patterns that `times` times these products include, by column.
 const fn brought(products: Products, times: usize) -> [u128; 2 * BLOCK] {
     let mut columns = [0; 2 * BLOCK];
     let mut i = 0;
@@ -74,8 +74,8 @@ const fn brought(products: Products, times: usize) -> [u128; 2 * BLOCK] {
     columns
 }
 
-/// What makes zero of the sums of two such columns, of which the second is halved: it comes after the
-/// sums are doubled.
+/// Returns the values that cancel the patterns in the sums of two such columns, of which the second is halved, because it is
+/// added after the sums are doubled.
 const fn row(parts: &[[u128; 2 * BLOCK]], later: &[[u128; 2 * BLOCK]]) -> [u64; 16] {
     let mut row = [0; 16];
     let mut column = 0;
@@ -105,7 +105,7 @@ const fn rows() -> [[[u64; 16]; BLOCKS_MAX]; 4] {
     while k < BLOCKS_MAX {
         rows[0][k] = row(&[brought(All, 2 * k + 1), brought(Upper, 1)], &[]);
         rows[1][k] = row(&[brought(All, 2 * k)], &[]);
-        // A block meets itself in every other column.
+        // A block is multiplied by itself in every other column.
         let even = (k + 1) % 2;
         rows[2][k] = row(
             &[brought(All, k.div_ceil(2)), brought(Different, even)],
@@ -130,8 +130,7 @@ const fn quotient() -> [u64; 6] {
         sums[column] = brought.wrapping_neg();
         column += 1;
     }
-    // Column 4 of the product, to which the pattern of the digit is added, and the half by which it is
-    // rounded.
+    // Column 4 of the product, to which the pattern of the digit is added, and the half with which it is rounded.
     let low = (BLOCK as u64 + 1).wrapping_mul(LOW);
     let high = (BLOCK as u64 - 1).wrapping_mul(HIGH);
     sums[5] = low.wrapping_add(high).wrapping_neg().wrapping_add(1 << 51);

@@ -1,12 +1,12 @@
-//! Counter-mode caching (FACE, see [`crate::x86_64::face`]) for GCM under a nonce of 12 bytes.
+//! Counter-mode caching (FACE, see [`crate::x86_64::face`]) for GCM under a 12-byte nonce.
 //!
-//! There the data begin with counter 2, and so does this table: its entries are the states of the
-//! low counter bytes 2 to 255, 0 and 1, by registers, which then lie at whole cache lines. One
-//! register in 64 spans two values of the upper bytes, always in its middle.
+//! There the data begins with counter 2, and so does this table: its entries are the states of the low counter bytes 2 to
+//! 255, 0 and 1, in registers, which then occupy whole cache lines. One register in 64 spans two values of the upper bytes,
+//! always in its middle.
 //!
-//! Each call fills a table of its own, on its stack, with the first 4 KiB of the message that begin
-//! at a multiple of 4 KiB and pass by anyway; what follows uses it. So stripes share nothing, and a
-//! stripe of 64 KiB loses a sixteenth of the gain.
+//! Each call fills its own table, on its stack, with the first 4 KiB of the message that begin at a multiple of 4 KiB and
+//! are encrypted anyway; the following data uses it. So stripes share nothing, and a stripe of 64 KiB loses a sixteenth of
+//! the gain.
 
 use core::arch::{asm, x86_64::*};
 use core::mem::MaybeUninit;
@@ -18,11 +18,11 @@ use crate::x86_64::aes::round_key;
 use crate::x86_64::face::{last_state, upper_blocks};
 use crate::x86_64::lanes::Lanes;
 
-/// A place for the table of one nonce, to be [wiped](Self::wipe) after use.
+/// Memory for the table of one nonce, to be [wiped](Self::wipe) after use.
 #[repr(C, align(64))]
 pub(crate) struct Table(MaybeUninit<[u8; TABLE_BLOCKS * BLOCK_BYTES]>);
 
-/// Blocks in a table, and the run for which one constant holds.
+/// The number of blocks in a table, and in the run for which one constant holds.
 const TABLE_BLOCKS: usize = 256;
 /// The counter of the first entry.
 const FIRST: usize = 2;
@@ -39,8 +39,8 @@ impl Table {
         #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
         fn inner(table: &mut Table) {
             let to = table.0.as_mut_ptr().cast::<u8>();
-            // SAFETY: the features are enabled here; 64 registers are the whole table. The empty
-            // assembly may read it, so that the stores stay.
+            // SAFETY: the features are enabled here; 64 registers are the whole table. To the compiler, the empty assembly
+            // may read it, so the stores are kept.
             unsafe {
                 let zero = _mm512_setzero_si512();
                 for i in 0..TABLE_BLOCKS / __m512i::BLOCKS {
@@ -54,33 +54,32 @@ impl Table {
     }
 }
 
-/// States that fill a table and then come out of it.
+/// States that first fill a table and then are read from it.
 pub(super) struct Cached {
     table: *mut u8,
-    /// The 256 blocks under way have been seen from the first on.
+    /// Whether the current 256 blocks have been processed from the first on.
     is_whole: bool,
     is_filled: bool,
     /// The counter of the next block.
     counter: u128,
-    /// D of the 256 blocks that this block lies in, once the table is filled.
+    /// D of the 256 blocks that contain this block, once the table is filled.
     constant: __m512i,
 }
 
 impl Cached {
-    /// From `counter` on: 2 and a multiple of 32 blocks. `table` outlives the value and is not used
-    /// otherwise.
+    /// Begins at `counter`: 2 plus a multiple of 32 blocks. `table` outlives the value and is not used otherwise.
     pub(super) fn new(table: &mut Table, counter: u128) -> Self {
         Self {
             table: table.0.as_mut_ptr().cast(),
             is_whole: false,
             is_filled: false,
             counter,
-            // SAFETY: a register of zeros is one.
+            // SAFETY: an all-zero register is valid.
             constant: unsafe { core::mem::zeroed() },
         }
     }
 
-    /// D of the 256 blocks that `counter` lies in.
+    /// Returns D of the 256 blocks that contain `counter`.
     ///
     /// # Safety
     /// The features are enabled in the caller, and the table is filled.
@@ -100,14 +99,14 @@ impl Source<__m512i> for Cached {
     #[inline(always)]
     unsafe fn group<const UNROLL: usize>(&mut self, schedule: &Schedule) -> [__m512i; UNROLL] {
         const REGISTER: usize = __m512i::BYTES;
-        // SAFETY: the features are enabled in the caller; a group begins at a multiple of its
-        // blocks, of which 256 is one, so that it ends within the table.
+        // SAFETY: the features are enabled in the caller; a group begins at a multiple of its blocks, and 256 is a multiple
+        // of them, so it stays within the table.
         unsafe {
             let first = (self.counter as usize).wrapping_sub(FIRST) % TABLE_BLOCKS;
             self.is_whole |= first == 0;
             let is_last = first + UNROLL * __m512i::BLOCKS == TABLE_BLOCKS;
             let entries = self.table.add(first * BLOCK_BYTES);
-            // Of the first block beyond the wrap of the low byte, in the last group.
+            // That of the first block beyond the wrap of the low byte, in the last group.
             let next = self
                 .counter
                 .wrapping_add((UNROLL * __m512i::BLOCKS) as u128);
@@ -156,7 +155,7 @@ impl Source<__m512i> for Cached {
 
     #[inline(always)]
     unsafe fn counters(&self) -> __m512i {
-        // SAFETY: AVX-512 F is enabled in the caller, which the trait demands for `__m512i`.
+        // SAFETY: AVX-512 F is enabled in the caller, as the trait requires for `__m512i`.
         unsafe { __m512i::counters(self.counter) }
     }
 }

@@ -1,26 +1,26 @@
-//! The states that a group of registers begins with.
+//! The states with which a group of registers begins.
 
 use crate::key::Schedule;
 use crate::x86_64::aes::round_key;
 use crate::x86_64::clmul::Clmul;
 
-/// Where the states of a group come from.
+/// The source of a group's states.
 pub(super) trait Source<V> {
-    /// The rounds that the states of [`group`](Self::group) have passed.
+    /// The number of rounds already applied to the states of [`group`](Self::group).
     const ROUNDS: usize;
-    /// States of the next registers.
+    /// Returns states of the next registers.
     ///
     /// # Safety
     /// The CPU has the instructions of `V`.
     unsafe fn group<const UNROLL: usize>(&mut self, schedule: &Schedule) -> [V; UNROLL];
-    /// The counters of the next register.
+    /// Returns the counters of the next register.
     ///
     /// # Safety
     /// The CPU has the instructions of `V`.
     unsafe fn counters(&self) -> V;
 }
 
-/// Counters, the next register's.
+/// Plain counters: those of the next register.
 pub(super) struct Counters<V>(pub(super) V);
 
 impl<V: Clmul> Source<V> for Counters<V> {
@@ -28,8 +28,7 @@ impl<V: Clmul> Source<V> for Counters<V> {
 
     #[inline(always)]
     unsafe fn group<const UNROLL: usize>(&mut self, schedule: &Schedule) -> [V; UNROLL] {
-        // SAFETY: the caller has the instructions of `V`; `round_key` is asked for the first key, which there
-        // always is.
+        // SAFETY: the caller has the instructions of `V`; `round_key` is called for the first key, which always exists.
         unsafe {
             let mut states = [round_key::<V>(schedule, 0); UNROLL];
             for state in &mut states {
