@@ -1,4 +1,4 @@
-//! Signs for many tasks at once under tokio, and verifies what comes back:
+//! Signs for many tasks at once under tokio, and verifies the signatures:
 //!
 //! ```text
 //! openssl genpkey -algorithm RSA -out key.pem
@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 const SCHEME: SignatureScheme = SignatureScheme::Pss(Hash::Sha256);
-/// Fewer than the queue takes ([`oarlock::Builder::jobs_max`]), so it is never full.
+/// The most jobs in flight. It is below the queue's limit ([`oarlock::Builder::jobs_max`]), so the queue is never full.
 const JOBS_MAX: usize = 512;
 
 #[tokio::main]
@@ -48,14 +48,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What a server does for one request. Dropping the future, as a timeout of tokio's does, cancels
-/// the job.
+/// Serves one request as a server would. Dropping the future, as tokio's timeout does, cancels the job.
 async fn sign(
     rsa: &AcceleratedRsa,
     room: &Semaphore,
     message: &str,
 ) -> Result<Vec<u8>, oarlock::Error> {
-    // It fails only when it is closed, which nobody does.
+    // `acquire` fails only on a closed semaphore, and nothing closes this one.
     let _permit = room.acquire().await;
     let options = JobOptions {
         deadline: Some(Instant::now() + Duration::from_secs(30)),

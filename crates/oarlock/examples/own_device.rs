@@ -1,5 +1,5 @@
-//! A device of one's own: a driver that offers AES-256-CTR, breaks down, and costs nobody a byte:
-//! `cargo run --release --package oarlock --example own_device`.
+//! Implements a device: a driver that offers AES-256-CTR and then fails, without losing a byte of anyone's data: `cargo run
+//! --release --package oarlock --example own_device`.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use oarlock::device::{
 };
 use oarlock::{Accelerator, Algorithm};
 
-/// Stands for a board on a bus.
+/// A simulated board on a bus.
 struct Board {
     requests_left: Arc<AtomicUsize>,
 }
 
-/// A key in the board. A real driver would hold a handle here, and drop it with the session.
+/// A key in the board. A real driver would hold a handle here, and release it with the session.
 struct Slot {
     key: [u8; 32],
     requests_left: Arc<AtomicUsize>,
@@ -27,7 +27,7 @@ impl Device for Board {
         "board"
     }
 
-    /// Sessions open where a request is expected to be done first, so promise what is measured.
+    /// Offers AES-256-CTR. Sessions open on the device expected to finish first, so a real driver offers a measured rate.
     fn probe(&self, params: &SessionParams) -> Option<Offer> {
         (params.algorithm == Algorithm::Aes256Ctr).then_some(Offer {
             preference: 1,
@@ -52,7 +52,7 @@ impl Device for Board {
 }
 
 impl DeviceSession for Slot {
-    /// All of the batch, or an error before any of it is touched: it is then done elsewhere.
+    /// Computes the whole batch, or fails before it changes any data; the batch then goes to another device.
     fn submit(&self, batch: &mut [Request<'_>]) -> Result<(), DeviceError> {
         let left = |left: usize| left.checked_sub(batch.len());
         let broken = || DeviceError("the board does not answer".into());
@@ -85,7 +85,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{} bytes by {}", piece.len(), cipher.device());
     }
 
-    // The same without the board.
+    // The same stream without the board.
     accelerator.withdraw("board");
     accelerator
         .ctr(&[7; 32], &[9; 16])?

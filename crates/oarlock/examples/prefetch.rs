@@ -1,5 +1,5 @@
-//! Makes keystream while a program waits for its next packet, so that the packet takes one XOR:
-//! `cargo run --release --package oarlock --example prefetch -- 1000`, in packets.
+//! Prefetches keystream while a program waits for its next packet, so that the packet costs one XOR: `cargo run --release
+//! --package oarlock --example prefetch -- 1000`; the argument is a number of packets.
 
 use std::error::Error;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .nth(1)
         .map_or(Ok(1000), |count| count.parse())?;
     let accelerator = Accelerator::builder().build()?;
-    // Slow ciphers gain: keystream of AES takes no longer than reading it back would.
+    // Slow ciphers gain: computing AES keystream takes no longer than reading it back would.
     let mut ahead = accelerator.stream(Algorithm::Twofish256Ctr, &KEY, &IV)?;
     let mut at_once = accelerator.stream(Algorithm::Twofish256Ctr, &KEY, &IV)?;
     at_once.set_strategy(Strategy::Inline);
@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (mut with, mut without) = (Duration::ZERO, Duration::ZERO);
     let mut made = 0;
     for number in 0..packets {
-        // Here the program would wait for input. `Strategy::Prefetch` has the pool do this instead.
+        // Here the program would wait for input. With `Strategy::Prefetch`, the pool does this instead.
         made += ahead.prefill(Duration::from_micros(200));
 
         let mut packet = [number as u8; 1400];

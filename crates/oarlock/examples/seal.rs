@@ -1,5 +1,5 @@
-//! Seals one long message over all cores, opens it again, and shows that an altered one is refused:
-//! `cargo run --release --package oarlock --example seal -- 256`, in MiB.
+//! Seals one long message over all cores, opens it again, and shows that an altered one is refused: `cargo run --release
+//! --package oarlock --example seal -- 256`; the argument is in MiB.
 
 use std::error::Error;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use oarlock::{Accelerator, Algorithm};
 fn main() -> Result<(), Box<dyn Error>> {
     let mib: usize = std::env::args().nth(1).map_or(Ok(64), |mib| mib.parse())?;
     let accelerator = Accelerator::builder().build()?;
-    // A program takes its key from where it keeps secrets, and never seals twice under one nonce.
+    // A real program loads its key from where it keeps secrets, and never seals twice under one nonce.
     let aead = accelerator.aead(Algorithm::Aes256Gcm, &[7; 32])?;
     let (nonce, header) = ([1; 12], b"not secret, but authentic");
     let mut message = vec![0x5a; mib << 20];
@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             Err(oarlock::Error::AuthenticationFailed) => println!("refused the altered message"),
             other => return Err(format!("an altered message gave {other:?}").into()),
         }
-        // What was refused is the ciphertext still.
+        // A refused message is left as ciphertext.
         if let Some(byte) = message.last_mut() {
             *byte ^= 1;
         }

@@ -1,5 +1,4 @@
-//! Signs the lines of its standard input with an RSA key, many at a time, and prints the signatures
-//! as they are done:
+//! Signs the lines of standard input with an RSA key, many at a time, and prints each signature when it is done:
 //!
 //! ```text
 //! openssl genpkey -algorithm RSA -out key.pem
@@ -23,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for line in std::io::stdin().lines() {
         let line = line?;
         let mut message = line.clone().into_bytes();
-        // A full queue gives the message back: take a signature, then try again.
+        // A full queue returns the message: collect a signature, then try again.
         loop {
             match rsa.submit_sign(scheme, message, JobOptions::default()) {
                 Ok(job) => {

@@ -1,4 +1,4 @@
-//! The handle.
+//! The accelerator's handle.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,9 +20,8 @@ use oarlock_engine::rsa::{
 use oarlock_engine::{Algorithm, Error, Options, measure};
 use oarlock_packet::{esp, srtp, tls};
 
-/// Devices, a pool of threads and a plan. It is a handle: clones share everything, threads may share
-/// it too, and sessions keep what it stands for alive. Its threads end when the last clone and the last
-/// session are dropped.
+/// A handle to devices, a thread pool and a plan. Clones share all of them, and threads may share one handle. Open sessions
+/// keep the engine alive: its threads end when the last clone and the last session are dropped.
 ///
 /// ```
 /// use oarlock::{Accelerator, Algorithm};
@@ -39,9 +38,9 @@ use oarlock_packet::{esp, srtp, tls};
 pub struct Accelerator(pub(crate) Arc<Engine>);
 
 impl Accelerator {
-    /// AES-CTR (SP 800-38A, 6.5) with a 128-bit big-endian counter that starts at `iv`: the stream of
-    /// `ctr::Ctr128BE<Aes128>` and of `openssl enc -aes-128-ctr`, and the same for 192 and 256 bits.
-    /// No two messages under one key may use the same counter block.
+    /// Opens AES-CTR (SP 800-38A, 6.5) with a 128-bit big-endian counter that starts at `iv`: the stream of
+    /// `ctr::Ctr128BE<Aes128>` and of `openssl enc -aes-128-ctr`, and the same for 192 and 256 bits. No two messages under
+    /// one key may use the same counter block.
     ///
     /// ```
     /// use oarlock::cipher::{StreamCipher, StreamCipherSeek};
@@ -63,8 +62,8 @@ impl Accelerator {
         AcceleratedCtr::open(&self.0, key, iv)
     }
 
-    /// The stream cipher `algorithm`, at `iv`: 16 bytes for block ciphers of 16-byte blocks, 8 for those
-    /// of 8-byte blocks (CAST-128, Blowfish, Triple DES), 12 for ChaCha20, whose block counter starts at 0.
+    /// Opens the stream cipher `algorithm` at `iv`: 16 bytes for ciphers with 16-byte blocks, 8 for those with 8-byte blocks
+    /// (CAST-128, Blowfish, Triple DES), 12 for ChaCha20, whose block counter starts at 0.
     ///
     /// ```
     /// use oarlock::cipher::StreamCipher;
@@ -77,11 +76,10 @@ impl Accelerator {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] unless `key` has [`Algorithm::key_bytes`], [`Error::InvalidInput`]
-    /// for an `iv` of another length than [`Kind::Stream`](crate::Kind::Stream) says, for an algorithm
-    /// that is not a stream cipher, and for a legacy cipher without the feature `legacy`;
-    /// [`Error::DeviceFailed`] if no device offers it;
-    /// [`Error::NoThreadsFree`] under [`Reservation::Exclusive`](crate::Reservation::Exclusive).
+    /// [`Error::InvalidKey`] unless `key` has [`Algorithm::key_bytes`]; [`Error::InvalidInput`] if the length of `iv` is not
+    /// the one in [`Kind::Stream`](crate::Kind::Stream), for an algorithm that is not a stream cipher, and for a legacy
+    /// cipher without the feature `legacy`; [`Error::DeviceFailed`] if no device offers it; [`Error::NoThreadsFree`] under
+    /// [`Reservation::Exclusive`](crate::Reservation::Exclusive).
     pub fn stream(
         &self,
         algorithm: Algorithm,
@@ -91,8 +89,8 @@ impl Accelerator {
         AcceleratedCtr::open_stream(&self.0, algorithm, key, iv)
     }
 
-    /// The authenticated cipher `algorithm`: AES-GCM (SP 800-38D) with a key of 16, 24 or 32 bytes, or
-    /// ChaCha20-Poly1305 (RFC 8439) with one of 32. [`AcceleratedAead`] has an example.
+    /// Opens the AEAD `algorithm`: AES-GCM (SP 800-38D) with a key of 16, 24 or 32 bytes, or ChaCha20-Poly1305 (RFC 8439)
+    /// with one of 32. [`AcceleratedAead`] has an example.
     ///
     /// # Errors
     /// [`Error::InvalidKey`] unless `key` has [`Algorithm::key_bytes`], [`Error::InvalidInput`]
@@ -102,9 +100,9 @@ impl Accelerator {
         AcceleratedAead::open_session(&self.0, algorithm, key)
     }
 
-    /// The authenticated cipher `algorithm` for messages whose nonces form a sequence, starting with
-    /// number 0, so that keystream of the next messages can be made ahead. It is made for messages of up to
-    /// `record_bytes_max` bytes; longer ones are sealed and opened without.
+    /// Opens the AEAD `algorithm` for messages whose nonces form a sequence that starts with number 0. The sequence makes
+    /// keystream of the next messages predictable, so it can be prefetched, for messages of up to `record_bytes_max` bytes;
+    /// longer ones are sealed and opened without prefetching.
     ///
     /// ```
     /// use oarlock::{Accelerator, Algorithm};
@@ -123,7 +121,7 @@ impl Accelerator {
     /// ```
     ///
     /// # Errors
-    /// As [`aead`](Self::aead).
+    /// The same as for [`aead`](Self::aead).
     pub fn sequenced_aead(
         &self,
         algorithm: Algorithm,
@@ -134,9 +132,9 @@ impl Accelerator {
         SequencedAead::open_session(&self.0, algorithm, key, nonces, record_bytes_max)
     }
 
-    /// A block cipher of the caller's in counter mode (SP 800-38A, 6.5), with blocks of 16 or 8 bytes
-    /// and an `iv` as long as a block, all of whose bits count. This type does not wipe `C`, so choose a
-    /// cipher that wipes itself on drop. The bounds are traits of [`rustcrypto::cipher`](crate::rustcrypto::cipher).
+    /// Opens the caller's block cipher in counter mode (SP 800-38A, 6.5), with blocks of 16 or 8 bytes and an `iv` as long
+    /// as a block; the whole block is the counter. The session does not wipe `C`, so choose a cipher that wipes itself on
+    /// drop. The bounds are traits of [`rustcrypto::cipher`](crate::rustcrypto::cipher).
     ///
     /// ```
     /// // With `aes = "0.9"` in Cargo.toml.
@@ -155,8 +153,8 @@ impl Accelerator {
         AcceleratedCtr::open_block::<C>(&self.0, key, iv)
     }
 
-    /// AES-CBC (SP 800-38A, 6.2) that begins at `iv`: the blocks of `cbc::Encryptor<Aes128>` and of
-    /// `openssl enc -aes-128-cbc`, and the same for 192 and 256 bits.
+    /// Opens AES-CBC (SP 800-38A, 6.2) that begins at `iv`: the blocks of `cbc::Encryptor<Aes128>` and of `openssl enc
+    /// -aes-128-cbc`, and the same for 192 and 256 bits.
     ///
     /// ```
     /// let accelerator = oarlock::Accelerator::builder().build()?;
@@ -187,7 +185,7 @@ impl Accelerator {
         AcceleratedCbc::open(&self.0, key, iv)
     }
 
-    /// The sender's side of an IPsec association; [`packet::esp`](crate::packet::esp) has an example.
+    /// Opens the sender's side of an IPsec association; [`packet::esp`](crate::packet::esp) has an example.
     ///
     /// # Errors
     /// [`Error::InvalidKey`] unless the keying material has [`Suite::key_bytes`](esp::Suite::key_bytes);
@@ -197,36 +195,36 @@ impl Accelerator {
         esp::Outbound::open(&self.0, association)
     }
 
-    /// The receiver's side of an IPsec association.
+    /// Opens the receiver's side of an IPsec association.
     ///
     /// # Errors
-    /// As [`esp_outbound`](Self::esp_outbound).
+    /// The same as for [`esp_outbound`](Self::esp_outbound).
     pub fn esp_inbound(&self, association: &esp::Association<'_>) -> Result<esp::Inbound, Error> {
         esp::Inbound::open_association(&self.0, association)
     }
 
-    /// The sender's side of a TLS 1.3 connection; [`packet::tls`](crate::packet::tls) has an example.
+    /// Opens the sender's side of a TLS 1.3 connection; [`packet::tls`](crate::packet::tls) has an example.
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] unless secret or key have the bytes of the suite; [`Error::NoThreadsFree`] under
+    /// [`Error::InvalidKey`] unless the secret or key has the suite's length; [`Error::NoThreadsFree`] under
     /// [`Reservation::Exclusive`](crate::Reservation::Exclusive).
     pub fn tls_outbound(&self, keys: &tls::Keys<'_>) -> Result<tls::Outbound, Error> {
         tls::Outbound::open(&self.0, keys)
     }
 
-    /// The receiver's side of a TLS 1.3 connection.
+    /// Opens the receiver's side of a TLS 1.3 connection.
     ///
     /// # Errors
-    /// As [`tls_outbound`](Self::tls_outbound).
+    /// The same as for [`tls_outbound`](Self::tls_outbound).
     pub fn tls_inbound(&self, keys: &tls::Keys<'_>) -> Result<tls::Inbound, Error> {
         tls::Inbound::open_connection(&self.0, keys)
     }
 
-    /// The sender's side of a DTLS 1.3 connection in its epoch `epoch`, 1 or more;
+    /// Opens the sender's side of a DTLS 1.3 connection in the epoch `epoch`, 1 or more;
     /// [`packet::tls::dtls`](crate::packet::tls::dtls) has an example.
     ///
     /// # Errors
-    /// As [`tls_outbound`](Self::tls_outbound); [`Error::InvalidInput`] for epoch 0, and for keys without
+    /// The same as for [`tls_outbound`](Self::tls_outbound), and [`Error::InvalidInput`] for epoch 0 and for keys without
     /// their secret.
     pub fn dtls_outbound(
         &self,
@@ -236,10 +234,10 @@ impl Accelerator {
         tls::dtls::Outbound::open(&self.0, epoch, keys)
     }
 
-    /// The receiver's side of a DTLS 1.3 connection.
+    /// Opens the receiver's side of a DTLS 1.3 connection.
     ///
     /// # Errors
-    /// As [`dtls_outbound`](Self::dtls_outbound).
+    /// The same as for [`dtls_outbound`](Self::dtls_outbound).
     pub fn dtls_inbound(
         &self,
         epoch: u64,
@@ -248,26 +246,26 @@ impl Accelerator {
         tls::dtls::Inbound::open_connection(&self.0, epoch, keys)
     }
 
-    /// The sender's side of SRTP and SRTCP; [`packet::srtp`](crate::packet::srtp) has an example.
+    /// Opens the sender's side of SRTP and SRTCP; [`packet::srtp`](crate::packet::srtp) has an example.
     ///
     /// # Errors
     /// [`Error::InvalidKey`] unless each master key has [`Suite::key_bytes`](srtp::Suite::key_bytes);
-    /// [`Error::InvalidInput`] for no key, more than [`Policy::KEYS_MAX`](srtp::Policy::KEYS_MAX), and MKIs
-    /// that are empty, too long, of different lengths or the same; [`Error::NoThreadsFree`] under
+    /// [`Error::InvalidInput`] without a key, for more than [`Policy::KEYS_MAX`](srtp::Policy::KEYS_MAX), and for MKIs that
+    /// are empty, too long, equal or of different lengths; [`Error::NoThreadsFree`] under
     /// [`Reservation::Exclusive`](crate::Reservation::Exclusive).
     pub fn srtp_outbound(&self, policy: &srtp::Policy<'_>) -> Result<srtp::Outbound, Error> {
         srtp::Outbound::open(&self.0, policy)
     }
 
-    /// The receiver's side of SRTP and SRTCP.
+    /// Opens the receiver's side of SRTP and SRTCP.
     ///
     /// # Errors
-    /// As [`srtp_outbound`](Self::srtp_outbound).
+    /// The same as for [`srtp_outbound`](Self::srtp_outbound).
     pub fn srtp_inbound(&self, policy: &srtp::Policy<'_>) -> Result<srtp::Inbound, Error> {
         srtp::Inbound::open(&self.0, policy)
     }
 
-    /// A private key of RSA (RFC 8017), to sign and decrypt with.
+    /// Returns a session of an RSA private key (RFC 8017), which signs and decrypts.
     ///
     /// ```
     /// use oarlock::Accelerator;
@@ -286,7 +284,7 @@ impl Accelerator {
         AcceleratedRsa::new(&self.0, key)
     }
 
-    /// A public key of RSA (RFC 8017), to verify and encrypt with; [`AcceleratedRsaPublic`] has an
+    /// Returns a session of an RSA public key (RFC 8017), which verifies and encrypts; [`AcceleratedRsaPublic`] has an
     /// example.
     #[cfg(feature = "rsa")]
     pub fn rsa_public(&self, key: &RsaPublicKey) -> AcceleratedRsaPublic {
@@ -318,8 +316,8 @@ impl Accelerator {
         AcceleratedPublicKey::new(&self.0, key)
     }
 
-    /// Modular exponentiation with one modulus, which is set up once. `order` is the byte order of the
-    /// modulus, and of every base, exponent and result.
+    /// Sets up modular exponentiation for one modulus. `order` is the byte order of the modulus and of every base, exponent
+    /// and result.
     ///
     /// ```
     /// use oarlock::Accelerator;
@@ -339,15 +337,14 @@ impl Accelerator {
         AcceleratedModExp::new(&self.0, modulus, order)
     }
 
-    /// The options in force.
+    /// Returns the options in force.
     pub fn options(&self) -> Options {
         self.0.options()
     }
 
-    /// Changes the options of a running accelerator. Sessions adopt them with their next long request,
-    /// except a strategy that was set for the session itself, and the shape of prefetch streams that
-    /// exist already. Surplus threads end after they have been idle for a while. A request that is under
-    /// way goes on as it began.
+    /// Changes the options of a running accelerator. Sessions adopt them with their next long request, except for a strategy
+    /// set on the session itself and the shape of existing prefetch streams. Surplus threads end after they have been idle
+    /// for a while. A request in progress finishes as it began.
     ///
     /// ```
     /// let accelerator = oarlock::Accelerator::builder().max_threads(1).build()?;
@@ -358,21 +355,20 @@ impl Accelerator {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Options`] for a value outside its range, or values that contradict each other; nothing
-    /// has changed then.
+    /// [`Error::Options`] for a value outside its range, or values that contradict each other; the options are then
+    /// unchanged.
     pub fn set_options(&self, options: Options) -> Result<(), Error> {
         options.validate()?;
         self.0.set_options(options);
         Ok(())
     }
 
-    /// Bytes of memory that the prefetch streams of all sessions take now; at most
-    /// [`Options::prefetch_bytes`].
+    /// Returns the bytes of memory that the prefetch streams of all sessions hold now; at most [`Options::prefetch_bytes`].
     pub fn prefetch_bytes(&self) -> usize {
         self.0.prefetch_bytes()
     }
 
-    /// The CPU's features, without those that a mask hides.
+    /// Returns the CPU's features, without those that a mask hides.
     #[inline]
     pub fn cpu(&self) -> Cpu {
         self.0.cpu()
@@ -386,21 +382,20 @@ impl Accelerator {
         self.0.register(device)
     }
 
-    /// Removes a device; its sessions move to other devices with their next request. Returns whether
-    /// it was registered. If no device is left, open sessions go on with this library's kernels, and new
-    /// ones are refused.
+    /// Removes a device; its sessions move to other devices with their next request. Returns whether it was registered. If
+    /// no device is left, open sessions continue on this library's kernels, and opening a session fails.
     pub fn withdraw(&self, name: &str) -> bool {
         self.0.withdraw(name)
     }
 
-    /// The devices, in order of registration.
+    /// Returns the devices, in order of registration.
     pub fn devices(&self) -> Vec<Arc<dyn Device>> {
         self.0.devices()
     }
 
-    /// Measures what the plan decides by: every algorithm of the devices `cpu` and `software` and, if
-    /// helpers may run, the ways between cores. It takes up to 20 ms; other work on the machine in that
-    /// time distorts the result. It does not change this accelerator: give the result to
+    /// Measures the costs that the plan decides by: every algorithm of the devices `cpu` and `software` and, if helpers may
+    /// run, the strategies that use several cores. It takes up to 20 ms; other work on the machine in that time distorts the
+    /// result. It does not change this accelerator: pass the result to
     /// [`Builder::calibration`](crate::Builder::calibration).
     ///
     /// ```
@@ -414,7 +409,7 @@ impl Accelerator {
         measure(&self.0)
     }
 
-    /// How a new session of `algorithm` would be planned, now and under these options.
+    /// Returns the plan that a new session of `algorithm` would get now, under the options in force.
     ///
     /// # Errors
     /// [`Error::DeviceFailed`] if no device offers it.
@@ -422,40 +417,39 @@ impl Accelerator {
         PlanReport::of(&self.0, algorithm)
     }
 
-    /// What the ways between cores cost as far as known, and where these figures come from.
+    /// Returns the costs of sharing work between cores as far as they are known, and the source of the figures.
     pub fn machine_costs(&self) -> (MachineCosts, CostSource) {
         self.0.machine_costs()
     }
 
-    /// Counts of requests by device and algorithm, as far as sessions have handed them in: see
+    /// Returns counts of requests by device and algorithm. Sessions keep counts of their own and merge them later: see
     /// [`Stats`].
     pub fn stats(&self) -> Stats {
         self.0.stats()
     }
 
-    /// What computes several public-key requests at once, and how many of them take no longer than one:
-    /// none on CPUs without AVX-512 IFMA and without FMA.
+    /// Returns the backend that computes several public-key requests at once, and its number of lanes. `None` on CPUs with
+    /// neither AVX-512 IFMA nor FMA.
     #[cfg(feature = "rsa")]
     pub fn lanes(&self) -> Option<(&'static str, usize)> {
         self.0.lanes()
     }
 
-    /// Pool threads that are there now.
+    /// Returns the number of pool threads that exist now.
     pub fn threads(&self) -> usize {
         self.0.threads()
     }
 
-    /// Most threads that can work at once on behalf of one caller: its own, and pool threads up to
-    /// `max_threads`, as far as there are CPUs for them.
+    /// Returns the most threads that can work at once for one caller: its own, and pool threads up to `max_threads`, limited
+    /// by the available CPUs.
     pub fn parallelism(&self) -> usize {
         1 + self.0.helpers_max()
     }
 
-    /// Runs `work` on the calling thread and on up to `helpers` pool threads at once, and returns
-    /// when all threads that began it have ended. `work` divides itself, as by an atomic counter, and
-    /// must get done if only the caller runs it. It may ask for help itself; it must not fork and
-    /// return in the child, whose caller would wait for helpers that it does not have. A pool
-    /// thread has 256 KiB of stack.
+    /// Runs `work` on the calling thread and on up to `helpers` pool threads at once, and returns when every thread that
+    /// began it has ended. `work` divides itself, for example with an atomic counter, and must complete even if only the
+    /// caller runs it. It may call `work_together` itself. It must not fork and return in the child, which would wait for
+    /// helpers that exist only in the parent. A pool thread has 256 KiB of stack.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -471,7 +465,7 @@ impl Accelerator {
     /// ```
     ///
     /// # Panics
-    /// With the first panic of `work`, after all have ended.
+    /// The first panic of `work` is resumed on the caller after all threads have ended.
     pub fn work_together(&self, helpers: usize, work: &(dyn Fn() + Sync)) {
         match helpers.min(self.0.helpers_max()) {
             0 => work(),
@@ -497,7 +491,7 @@ impl AsRef<Arc<Engine>> for Accelerator {
 
 #[cfg(feature = "rsa")]
 impl From<&AcceleratedRsa> for Accelerator {
-    /// The accelerator that the key is used with.
+    /// Returns the accelerator that the key is used with.
     fn from(key: &AcceleratedRsa) -> Self {
         Self(Arc::clone(key.engine()))
     }

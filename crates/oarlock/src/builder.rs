@@ -1,4 +1,4 @@
-//! How an accelerator is built.
+//! The builder of an accelerator.
 
 use oarlock_engine::costs::Calibration;
 use oarlock_engine::plan::Setup;
@@ -8,7 +8,7 @@ use oarlock_threads::process;
 use crate::accelerator::Accelerator;
 
 impl Accelerator {
-    /// A builder with the defaults of [`Options`].
+    /// Returns a builder with the defaults of [`Options`].
     pub fn builder() -> Builder {
         Builder::default()
     }
@@ -33,27 +33,26 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Replaces all options that were set so far.
+    /// Replaces all options set so far.
     #[must_use]
     pub fn options(mut self, options: Options) -> Self {
         self.setup.options = options;
         self
     }
 
-    /// Has [`build`](Self::build) take options from the variable `OARLOCK_OPTIONS` ("name=value,...")
-    /// too. They override those that are set here. A program that runs with more rights than its user
-    /// (AT_SECURE) ignores the variable.
+    /// Makes [`build`](Self::build) also read options from the variable `OARLOCK_OPTIONS` ("name=value,..."). They override
+    /// those set here. The variable is ignored in a program that runs with more rights than its user (AT_SECURE).
     #[must_use]
     pub fn environment(mut self) -> Self {
         self.environment = true;
         self
     }
 
-    /// For a library within programs that are not its own, as the OpenSSL provider is. A pool thread then
-    /// gives up its capabilities and sets no_new_privs as it begins, and ends 10 ms after its last work
-    /// unless [`min_threads`](Options::min_threads) keeps it, so that a quiet program with one thread has one
-    /// again. All accelerators of a process that are made so share one pool: there are as many threads as
-    /// the greatest of their `max_threads` allows.
+    /// Adapts the accelerator to a library inside foreign programs, such as the OpenSSL provider. A pool thread then gives
+    /// up its capabilities and sets no_new_privs as it begins, and ends 10 ms after its last work unless
+    /// [`min_threads`](Options::min_threads) keeps it, so that an idle single-threaded program has one thread again. All
+    /// guest accelerators of a process share one pool, which has as many threads as the greatest of their `max_threads`
+    /// allows.
     ///
     /// ```
     /// let accelerator = oarlock::Accelerator::builder().guest().build()?;
@@ -155,23 +154,24 @@ impl Builder {
         self
     }
 
-    /// Hides CPU features, as `OARLOCK_CPU` does: see [`Cpu::masked`](oarlock_kernels::cpu::Cpu::masked). For tests.
+    /// Hides CPU features from this accelerator, as `OARLOCK_CPU` does; for tests. See
+    /// [`Cpu::masked`](oarlock_kernels::cpu::Cpu::masked) for the syntax.
     #[must_use]
     pub fn cpu_mask(mut self, mask: impl Into<String>) -> Self {
         self.setup.cpu_mask = Some(mask.into());
         self
     }
 
-    /// Plans by measurements of this machine ([`Accelerator::calibrate`]) instead of the library's
-    /// tables, which still hold for everything that is not in them.
+    /// Plans by measurements of this machine ([`Accelerator::calibrate`]) instead of the library's tables. The tables still
+    /// apply to everything that was not measured.
     #[must_use]
     pub fn calibration(mut self, calibration: Calibration) -> Self {
         self.setup.calibration = Some(calibration);
         self
     }
 
-    /// The most jobs that may wait at once; 1024 unless set. One more is refused with
-    /// [`QueueFull`](crate::job::QueueFull), which gives its bytes back.
+    /// Sets the most jobs that may wait at once; the default is 1024. A further job is refused with
+    /// [`QueueFull`](crate::job::QueueFull), which returns its bytes.
     #[cfg(feature = "rsa")]
     #[must_use]
     pub fn jobs_max(mut self, count: usize) -> Self {
@@ -179,9 +179,9 @@ impl Builder {
         self
     }
 
-    /// Builds the accelerator, with the devices `cpu` and, with the feature `aws-lc`, `software`. It
-    /// starts `min_threads` threads, and reads no file unless it starts one. With
-    /// [`publish`](Self::publish) it makes a file; where it cannot, it does without.
+    /// Builds the accelerator with the device `cpu` and, with the feature `aws-lc`, the device `software`. It starts
+    /// `min_threads` threads, and reads no file unless it starts one. With [`publish`](Self::publish) it creates a file for
+    /// its figures; if that fails, it works without one.
     ///
     /// # Errors
     /// [`Error::Options`] for a value outside its range, for values that contradict each other, and for

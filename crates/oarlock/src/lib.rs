@@ -1,5 +1,5 @@
-//! Cryptography on every vector lane and core of the machine, or on an accelerator. The output is bit
-//! for bit that of the plain implementation.
+//! Cryptography on every SIMD lane and CPU core of the machine, or on an accelerator. The output is bit for bit that of the
+//! plain implementation.
 //!
 //! ```
 //! use oarlock::Accelerator;
@@ -15,11 +15,10 @@
 //! # Ok::<(), oarlock::Error>(())
 //! ```
 //!
-//! An [`Accelerator`] is a handle: there is no hidden global one. A key set up with it becomes a
-//! session, such as [`cipher::AcceleratedCtr`] or [`aead::AcceleratedAead`], on the device that is
-//! expected to finish first. Each request then goes the way the plan finds cheapest: on the calling
-//! thread, in stripes over the pool, or with keystream made ahead. No thread is made before a request
-//! gains from one.
+//! An [`Accelerator`] is a handle: there is no hidden global one. Setting up a key with it opens a session, such as
+//! [`cipher::AcceleratedCtr`] or [`aead::AcceleratedAead`], on the device that is expected to finish first. Each request
+//! then uses the strategy that the plan finds cheapest: on the calling thread, in stripes over the pool, or with prefetched
+//! keystream. No thread is created before a request gains from one.
 //!
 //! # Where to start
 //!
@@ -42,8 +41,8 @@
 //! | keys on a cryptoserver | the crate `oarlock-net` | `remote_device`, `remote_sign` |
 //! | replace `ctr::Ctr128BE<Aes128>` in generic code | [`cipher::AcceleratedCtr<cipher::Aes128>`](cipher::AcceleratedCtr) | |
 //!
-//! The examples are in `examples/` of this crate and, the last two, of `crates/net`:
-//! `cargo run --release --package oarlock --example seal`.
+//! The examples are in `examples/` of this crate, and the last two in `examples/` of `crates/net`: `cargo run --release
+//! --package oarlock --example seal`.
 //!
 //! # Features
 //!
@@ -63,10 +62,9 @@
 //!
 //! # In your project
 //!
-//! Without optimization the kernels are tens to hundreds of times slower, so have them optimized in
-//! debug builds, too. And aws-lc spends some 24 ms on jitter entropy before the first RSA operation of a
-//! process, unless it is built with the variable below.
-//!
+//! Without optimization the kernels are tens to hundreds of times slower, so optimize them in debug builds, too. Also,
+//! aws-lc spends some 24 ms on jitter entropy before the first RSA operation of a process, unless it is built with the
+//! variable below.
 //! ```toml
 //! # Cargo.toml
 //! [profile.dev.package]
@@ -80,19 +78,17 @@
 //! AWS_LC_SYS_NO_JITTER_ENTROPY = "1"
 //! ```
 //!
-//! The traits that the sessions implement are RustCrypto's: of `cipher` 0.5, `aead` 0.6 and
-//! `signature` 3. [`cipher`], [`aead`] and [`rsa`] re-export them, and [`rustcrypto`] has the crates.
-//! If the compiler finds no method `apply_keystream`, or says that `StreamCipher` is not implemented
-//! where it is, the trait is not imported, or comes from another version of `cipher`: import it
-//! from here.
+//! The sessions implement RustCrypto's traits, those of `cipher` 0.5, `aead` 0.6 and `signature` 3. [`cipher`], [`aead`] and
+//! [`rsa`] re-export them, and [`rustcrypto`] re-exports the crates. If the compiler finds no method `apply_keystream`, or
+//! reports that `StreamCipher` is not implemented although it is, the trait is not imported or comes from another version of
+//! `cipher`: import it from here.
 //!
 //! # Errors
 //!
-//! Everything returns [`Error`], whose variants say who has to act. [`job::QueueFull`] converts to it.
-//! No call panics on a key, a length or a file that it does not like; RustCrypto's traits panic where
-//! their documentation says so.
+//! Every fallible call returns [`Error`], whose variants say who has to act. [`job::QueueFull`] converts to it. No call
+//! panics on an invalid key, length or file; RustCrypto's traits panic where their documentation says so.
 
-// The documentation links to what the default features bring.
+// The documentation links to items of the default features.
 #![cfg_attr(not(feature = "rsa"), allow(rustdoc::broken_intra_doc_links))]
 
 mod accelerator;
@@ -128,9 +124,8 @@ pub mod aead {
 
 /// Ciphers without authentication: stream ciphers behind RustCrypto's traits, and AES-CBC.
 ///
-/// The traits are re-exported here: `use oarlock::cipher::{StreamCipher, StreamCipherSeek}` needs no
-/// dependency on the crate `cipher`, and cannot name a version of it other than the one that these
-/// types implement.
+/// The traits are re-exported here, so `use oarlock::cipher::{StreamCipher, StreamCipherSeek}` needs no dependency on the
+/// crate `cipher`, and always names the version of it that these types implement.
 pub mod cipher {
     pub use oarlock_engine::cipher::{
         AcceleratedCbc, AcceleratedCtr, Aes128, Aes192, Aes256, AnyAes, AnyStream, InOutBuf,
@@ -138,17 +133,17 @@ pub mod cipher {
     };
 }
 
-/// What was measured and counted: calibrations, and the totals of an accelerator.
+/// Costs and counts: calibrations, and the totals of an accelerator.
 pub mod costs {
     pub use oarlock_engine::costs::{
         AlgorithmCost, AlgorithmStats, Calibration, CostSource, MachineCosts, PublicKeyStats, Stats,
     };
 }
 
-/// Devices: who can compute a request.
+/// Devices, which compute requests.
 ///
-/// A [`Device`](device::Device) is registered with an [`Accelerator`] and may be withdrawn while sessions use it; `docs/devices.md` says
-/// how to write one.
+/// A [`Device`](device::Device) is registered with an [`Accelerator`] and may be withdrawn while sessions use it.
+/// `docs/devices.md` explains how to write one.
 pub mod device {
     #[cfg(feature = "aws-lc")]
     pub use oarlock_engine::device::SoftwareDevice;
@@ -172,13 +167,13 @@ pub mod device {
     pub use oarlock_engine::device::{Pkcs11Device, Pkcs11Options, TokenKey, TokenName};
 }
 
-/// How a session is planned, as [`Accelerator::plan`] tells.
+/// The plan of a session, as [`Accelerator::plan`] reports it.
 pub mod plan {
     pub use oarlock_engine::plan::{MadeAhead, PlanReport};
 }
 
-/// The crates of RustCrypto whose traits and types are in this crate's interface, in the versions
-/// that it uses: for what [`cipher`], [`aead`] and [`rsa`] do not re-export.
+/// The RustCrypto crates whose traits and types are in this crate's interface, in the versions that it uses. They provide
+/// what [`cipher`], [`aead`] and [`rsa`] do not re-export.
 ///
 /// ```
 /// use oarlock::rustcrypto::cipher::{BlockCipherEncrypt, KeyInit};
@@ -200,7 +195,7 @@ pub mod rustcrypto {
     pub use ::signature;
 }
 
-/// The examples in the pages that say how to use this crate, compiled and run.
+/// The examples of the pages that document this crate, compiled and run as doctests.
 #[cfg(all(doctest, feature = "rsa"))]
 mod pages {
     #[doc = include_str!("../README.md")]

@@ -1,5 +1,5 @@
-//! What allocations show: none on the inline path, and no secret left in memory that is freed.
-//! A program of its own, because a program has one allocator, and this one searches what is freed.
+//! Tests by watching the allocator: the inline path allocates nothing, and freed memory holds no secret. They are a program
+//! of their own, because a program has one allocator, and this one searches freed blocks.
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used)]
 
@@ -23,25 +23,24 @@ static SEARCHING: AtomicBool = AtomicBool::new(false);
 static NEEDLES: [[AtomicUsize; 2]; 8] = [const { [const { AtomicUsize::new(0) }; 2] }; 8];
 static FOUND: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: passes everything on to the system's allocator, and only reads a block that is about to
-// be freed.
+// SAFETY: every call goes to the system's allocator unchanged; a block is only read, just before it is freed.
 unsafe impl GlobalAlloc for Watching {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: the layout is the caller's, not of zero bytes. Zeroed, so that all of the block may be read
-        // later.
+        // SAFETY: the caller upholds the contract: a valid layout of at least one byte. The block is zeroed, so that all of
+        // it may be read later.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         if SEARCHING.load(Ordering::Acquire) {
-            // SAFETY: the block is `layout.size()` long and was initialized by `alloc`.
+            // SAFETY: the block is `layout.size()` bytes long, and `alloc` initialized all of them.
             let block = unsafe { std::slice::from_raw_parts(block, layout.size()) };
             if block.windows(16).any(is_needle) {
                 FOUND.fetch_add(1, Ordering::Relaxed);
             }
         }
-        // SAFETY: the block is of `alloc`, which took it from the system with this layout.
+        // SAFETY: `alloc` got the block from the system's allocator with this layout.
         unsafe { System.dealloc(block, layout) }
     }
 }
@@ -49,7 +48,7 @@ unsafe impl GlobalAlloc for Watching {
 #[global_allocator]
 static ALLOCATOR: Watching = Watching;
 
-/// One search at a time.
+/// Allows one search at a time.
 static SEARCH: Mutex<()> = Mutex::new(());
 
 fn is_needle(window: &[u8]) -> bool {
@@ -65,7 +64,7 @@ fn is_needle(window: &[u8]) -> bool {
     })
 }
 
-/// How many blocks freed by `run` hold one of `needles`.
+/// Returns how many blocks freed by `run` hold one of `needles`.
 fn freed_with(needles: &[[u8; 16]], run: impl FnOnce()) -> usize {
     for (slot, needle) in NEEDLES
         .iter()
@@ -88,7 +87,7 @@ fn freed_with(needles: &[[u8; 16]], run: impl FnOnce()) -> usize {
 const KEY: [u8; 16] = *b"sixteen secret b";
 const IV: [u8; 16] = [7; 16];
 
-/// The first and second round key, and keystream blocks from both ends of a stripe.
+/// Returns the first and second round key, and keystream blocks from both ends of a stripe.
 fn secrets() -> Vec<[u8; 16]> {
     let mut keystream = vec![0; 400_000];
     let accelerator = Accelerator::builder().max_threads(0).build().unwrap();
@@ -114,7 +113,7 @@ fn no_key_and_no_keystream_is_left_in_freed_memory() {
     let _alone = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
     for mask in ["", "-face", "-avx512", "-vaes", "-aes"] {
         for strategy in [Strategy::Inline, Strategy::Stripe] {
-            // On another stack: what is left there would be copied into the padding of blocks.
+            // On another stack: remains on this one would be copied into the padding of blocks.
             let secrets = std::thread::spawn(secrets).join().unwrap();
             let mut data = vec![0x55; 400_000];
             let found = freed_with(&secrets, || {
@@ -127,7 +126,7 @@ fn no_key_and_no_keystream_is_left_in_freed_memory() {
                 let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
                 cipher.apply_keystream(&mut data[..100_001]);
                 cipher.apply_keystream(&mut data[100_001..]);
-                // A session that moves frees what it had, and so does one with a new key.
+                // A session that moves to another device frees its state, and so does one with a new key.
                 accelerator.withdraw(cipher.device());
                 cipher.apply_keystream(&mut data);
                 if cipher.set_key(&[9; 32], &IV).is_ok() {
@@ -158,13 +157,12 @@ fn no_keystream_of_blocks_that_were_begun_is_left_in_freed_memory() {
                 let key = &key[..algorithm.key_bytes()];
                 accelerator.stream(algorithm, key, &IV[..iv_bytes]).unwrap()
             };
-            // On another stack, as above, and in a box: what lies on this one comes along in the padding of
-            // what is made next.
+            // On another stack, as above, and boxed: values on this one would be copied into the padding of later values.
             let secrets = std::thread::scope(|scope| {
                 let secrets = scope.spawn(|| {
                     let mut keystream = vec![0; 2048];
                     open().apply_keystream(&mut keystream);
-                    // Within the first block, and of those that are made for requests to come.
+                    // Blocks within the first one, and of those computed ahead for later requests.
                     let piece = |at: usize| keystream[at..at + 16].try_into().unwrap();
                     let secrets: Box<[[u8; 16]]> = [16, 48, 128, 448, 528].map(piece).into();
                     keystream.fill(0);
@@ -211,7 +209,7 @@ fn no_key_of_cbc_and_no_plaintext_that_was_padded_is_left_in_freed_memory() {
                 cipher.decrypt((&mut data[..]).into()).unwrap();
                 cipher.encrypt_padded(&mut padded).unwrap();
                 cipher.set_iv(&IV).unwrap();
-                // A session that moves frees what it had, and so does one with a new key.
+                // A session frees its state when it moves to another device, and when its key changes.
                 accelerator.withdraw(cipher.device());
                 cipher.decrypt((&mut data[..]).into()).unwrap();
                 if cipher.set_key(&[9; 32], &IV).is_ok() {
@@ -223,7 +221,7 @@ fn no_key_of_cbc_and_no_plaintext_that_was_padded_is_left_in_freed_memory() {
     }
 }
 
-/// No key is left of a context that stays in its place and has opened no session; a copy is moved.
+/// No key remains in freed memory when a context stays in place and has opened no session; a copy is moved.
 #[test]
 fn no_key_of_a_context_is_left_in_freed_memory() {
     let _alone = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
@@ -239,7 +237,7 @@ fn no_key_of_a_context_is_left_in_freed_memory() {
             Algorithm::ChaCha20Poly1305,
         ] {
             for other_key in [None, Some([9; 32])] {
-                // One for each: a kernel leaves some of its key on the stack, where the next context is made.
+                // A new key each time: a kernel leaves part of its key on the stack, where the next context is created.
                 keys += 1;
                 let half = *format!("secret number {keys:02}")
                     .as_bytes()
@@ -302,14 +300,14 @@ fn use_in_place(
     }
 }
 
-/// The first key of a context takes a place on the heap, which copies share. GCM's tables come from the thread's last context.
+/// The first key of a context allocates once, and copies share it. GCM's tables come from the thread's last context.
 #[test]
 fn keys_of_contexts_take_one_place() {
     let _alone = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
     for mask in ["", "-avx512", "-vaes", "-aes"] {
         let accelerator = Accelerator::builder().cpu_mask(mask).build().unwrap();
         for operation in [Algorithm::Aes256Ctr, Algorithm::ChaCha20] {
-            // ChaCha20 has a place for the keystream of blocks that are begun, too.
+            // ChaCha20 also allocates room for the keystream of a partial block.
             let places = if operation == Algorithm::ChaCha20 {
                 2
             } else {
@@ -372,7 +370,7 @@ fn allocations(run: impl FnOnce()) -> usize {
 
 #[test]
 fn inline_requests_allocate_nothing() {
-    // The data freed here is keystream, which a search under way would find.
+    // The data freed here is keystream, which a concurrent search would find.
     let _alone = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
     for mask in ["", "-avx512", "-vaes", "-aes"] {
         let accelerator = Accelerator::builder()
@@ -410,11 +408,10 @@ fn inline_requests_allocate_nothing() {
         cipher.set_iv(&[1; 16]).unwrap();
         assert_eq!(ALLOCATIONS.get(), before, "{mask}");
     }
-    // Those that go inline by choice, too: the shortest that is long enough for a choice, and the
-    // longest that no helper is woken for, each the first choice of its session. How long these are
-    // depends on the kernel.
+    // Inline by choice, too: the shortest request that is long enough for a choice, and the longest that wakes no helper,
+    // each the first choice of its session. These lengths depend on the kernel.
     let accelerator = Accelerator::builder().build().unwrap();
-    // Reads how many CPUs there are, once in a process.
+    // Reads the number of CPUs, once in a process.
     accelerator.parallelism();
     let lengths = |operation| {
         let plan = accelerator.plan(operation).unwrap();
@@ -443,8 +440,8 @@ fn inline_requests_allocate_nothing() {
     assert_eq!(accelerator.threads(), 0);
 }
 
-/// What is made of the master key `KEY` with a salt of zeros: the cipher's key, and the beginning of the state
-/// after the inner block of HMAC (RFC 3711, 4.3; RFC 2104).
+/// Returns the secrets derived from the master key `KEY` with a zero salt: the cipher's key, and the beginning of HMAC's
+/// state after the inner block (RFC 3711, 4.3; RFC 2104).
 fn srtp_secrets() -> Vec<[u8; 16]> {
     let accelerator = Accelerator::builder().max_threads(0).build().unwrap();
     let derived = |label: u8| {
@@ -512,7 +509,7 @@ fn no_key_of_srtp_is_left_in_freed_memory_and_no_packet_allocates() {
                     buffer[0] = 0x80;
                     buffer[2..4].copy_from_slice(&sequence.to_be_bytes());
                 }
-                // The first packet of a source makes room for what is kept of it.
+                // The first packet of a source allocates the source's state.
                 let before = ALLOCATIONS.get();
                 let mut packets = buffers.each_mut().map(|it| OutboundPacket::new(it, 200));
                 outbound.protect(&mut packets);
@@ -530,7 +527,7 @@ fn no_key_of_srtp_is_left_in_freed_memory_and_no_packet_allocates() {
     }
 }
 
-/// The traffic secret, its key, and the secret of the next generation (RFC 8446, 7.2 and 7.3).
+/// Returns the traffic secret, its key, and the next generation's secret (RFC 8446, 7.2 and 7.3).
 fn tls_secrets(secret: &[u8; 32]) -> Vec<[u8; 16]> {
     use hmac::{Hmac, KeyInit, Mac};
 

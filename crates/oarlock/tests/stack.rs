@@ -1,7 +1,6 @@
-//! An ordinary thread's stack, and a helper's, are enough for every kernel.
-//! A program of its own, because one that needs more ends, and because `cargo xtask ci` compiles it without
-//! optimization, too, as a program does that depends on the crate and says nothing about it: frames are
-//! largest then.
+//! Every kernel fits an ordinary thread's stack, and a helper's. These tests are a program of their own, because a stack
+//! overflow ends it, and because `cargo xtask ci` also compiles it without optimization, as a program that depends on the
+//! crate by default does: frames are largest then.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Barrier;
@@ -10,7 +9,7 @@ use std::thread;
 use oarlock::cipher::StreamCipher;
 use oarlock::{Accelerator, Algorithm, Kind};
 
-/// What `std::thread` gives a thread.
+/// The default stack of `std::thread`.
 const ORDINARY_BYTES: usize = 2 << 20;
 
 #[test]
@@ -29,7 +28,7 @@ fn a_helpers_stack_is_enough_for_every_kernel() {
     });
 }
 
-/// Every algorithm over short and long messages.
+/// Runs every algorithm over short and long messages.
 fn compute() {
     let alone = Accelerator::builder().max_threads(0).build().unwrap();
     for &algorithm in Algorithm::ALL.iter().filter(|one| one.is_built_in()) {
@@ -61,7 +60,7 @@ fn compute() {
     public_keys();
 }
 
-/// Uses a key of every type that is generated. ML-DSA-87 takes the most stack, some 110 KB.
+/// Uses a key of every type that can be generated. ML-DSA-87 needs the most stack, some 110 KB.
 #[cfg(feature = "rsa")]
 fn public_keys() {
     use oarlock::keys::{KeyType, PrivateKey, Scheme};

@@ -1,31 +1,31 @@
-//! What went through, and what did not.
+//! Counters of forwarded and dropped packets.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// Both threads that forward count here.
+/// Counters that both forwarding threads share.
 #[derive(Debug, Default)]
 pub struct Counters([AtomicU64; NAMES.len()]);
 
-/// What is counted.
+/// A counter's name.
 #[derive(Clone, Copy, Debug)]
 pub enum Count {
     /// Packets that were sealed and sent.
     OutPackets,
-    /// Their bytes, without what ESP adds.
+    /// Bytes of those packets, without the overhead of ESP.
     OutBytes,
     InPackets,
     InBytes,
-    /// Datagrams whose number was seen before or is older than the window.
+    /// Datagrams whose sequence number was seen before or is older than the window.
     Replayed,
-    /// Not authentic.
+    /// Datagrams whose tag is wrong.
     Forged,
-    /// A packet of another association, or of another protocol.
+    /// Datagrams of another association or another protocol.
     Foreign,
-    /// A packet of a length that no packet has, or an authentic one whose content is not a packet.
+    /// Datagrams of an impossible length, and authentic ones that do not contain an IP packet.
     Invalid,
-    /// Packets that neither the network nor the device took.
+    /// Packets that the network or the device did not accept.
     Lost,
 }
 
@@ -61,7 +61,7 @@ impl Counters {
     }
 }
 
-/// The counters at one time.
+/// The counters at one point in time.
 pub struct Moment {
     at: Instant,
     counts: [u64; NAMES.len()],
@@ -79,7 +79,7 @@ impl Moment {
         self.counts[Count::OutPackets as usize]
     }
 
-    /// One line: rates since `earlier`, and all that was dropped since the start.
+    /// Returns one line: rates since `earlier`, and all drops since the start.
     pub fn since<'a>(&'a self, earlier: &'a Self) -> impl fmt::Display + 'a {
         fmt::from_fn(move |f| {
             let seconds = (self.at - earlier.at).as_secs_f64();

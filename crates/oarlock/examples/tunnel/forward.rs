@@ -1,4 +1,4 @@
-//! The two ways through the tunnel.
+//! The two directions of the tunnel.
 
 use std::fmt;
 use std::io;
@@ -13,7 +13,7 @@ use tun_rs::{GROTable, SyncDevice, VIRTIO_NET_HDR_LEN};
 use crate::counters::{Count, Counters};
 use crate::udp::{self, Udp};
 
-/// From the device to the peer.
+/// Forwards packets from the device to the peer.
 pub fn outward(
     device: &SyncDevice,
     mut outbound: Outbound,
@@ -34,7 +34,7 @@ pub fn outward(
                 Ok(more) => count += more,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // Not of the system: a packet that it could not cut.
+                // An error without an OS code: a packet that tun-rs could not segment.
                 Err(error) if error.raw_os_error().is_none() => counters.add(Count::Lost, 1),
                 Err(error) => return Err(Fault::of("cannot read the device", error)),
             }
@@ -68,7 +68,7 @@ pub fn outward(
     Ok(())
 }
 
-/// From the peer to the device.
+/// Forwards datagrams from the peer to the device.
 pub fn inward(
     udp: &Udp,
     mut inbound: Inbound,
@@ -110,7 +110,7 @@ pub fn inward(
             .collect();
         drop(packets);
 
-        // Those that are accepted move to the front, in their order.
+        // Accepted packets move to the front and keep their order.
         let mut accepted = 0;
         let mut bytes = 0;
         for (at, end) in ends.into_iter().enumerate() {
@@ -129,14 +129,14 @@ pub fn inward(
             Err(error) if error.raw_os_error() == Some(Errno::BADFD.raw_os_error()) => {
                 return Err(Fault::of("cannot write to the device", error));
             }
-            // The device is down, or what the peer sent is no packet for it.
+            // The device is down, or it does not accept what the peer sent as a packet.
             Err(_) => counters.add(Count::Lost, accepted),
         }
     }
     Ok(())
 }
 
-/// Where the IP packet ends in the buffer, if the packet is accepted and carries one.
+/// Returns where the IP packet ends in the buffer, or `None` if the packet is refused or a dummy.
 fn end_of(packet: &InboundPacket<'_>, counters: &Counters) -> Option<usize> {
     let fault = match packet.opened() {
         Ok(opened) if opened.is_dummy() => return None,
@@ -154,7 +154,8 @@ fn end_of(packet: &InboundPacket<'_>, counters: &Counters) -> Option<usize> {
     None
 }
 
-/// How long the packet within is by its own header. What follows hides its length (RFC 4303, 2.7).
+/// Returns the length of the inner packet from its own header. Bytes after it are padding that hides the length (RFC 4303,
+/// 2.7).
 fn ip_bytes(opened: &Opened<'_>) -> Option<usize> {
     let payload = opened.payload;
     let is_of = protocol_of(*payload.first()?) == opened.next_header;
@@ -170,12 +171,12 @@ fn ip_bytes(opened: &Opened<'_>) -> Option<usize> {
     (is_of && (20..=payload.len()).contains(&bytes)).then_some(bytes)
 }
 
-/// By the version, which every IP packet begins with.
+/// Returns the protocol number for the IP version in a packet's first byte.
 fn protocol_of(first: u8) -> u8 {
     if first >> 4 == 6 { IPV6 } else { IPV4 }
 }
 
-/// Tells the threads that forward to end.
+/// A signal that stops the forwarding threads.
 pub struct Stop(OwnedFd);
 
 impl Stop {
@@ -184,11 +185,11 @@ impl Stop {
     }
 
     pub fn tell(&self) {
-        // It cannot fail: nothing else adds to the number, and nothing takes from it.
+        // The write cannot fail: nothing else adds to the eventfd's counter, and nothing reads it.
         let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
     }
 
-    /// Waits until there is something to read; false once it is told.
+    /// Waits until `source` is readable; returns false after [`Stop::tell`].
     fn wait_for(&self, source: &impl AsFd) -> Result<bool, Fault> {
         let mut both = [
             PollFd::new(source, PollFlags::IN),
@@ -204,7 +205,7 @@ impl Stop {
     }
 }
 
-/// Why it ends: one line.
+/// A one-line reason why the tunnel ends.
 #[derive(Debug)]
 pub struct Fault(String);
 
@@ -220,11 +221,11 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Packets of one call.
+/// The most packets in one call.
 const BATCH: usize = 256;
-/// A piece that the device hands over is cut into this many at most, unless they are very short.
+/// The most segments that the device cuts one piece into, unless they are very short.
 const DEVICE_SEGMENTS_MAX: usize = 128;
-/// Behind SPI, number and IV (RFC 4106, 3; RFC 7634, 2).
+/// The offset of the payload, after SPI, sequence number and IV (RFC 4106, 3; RFC 7634, 2).
 const PAYLOAD_AT: usize = 16;
 const PIECE_BYTES_MAX: usize = 65_535;
 const PEER_MTU_MIN: usize = 1500;

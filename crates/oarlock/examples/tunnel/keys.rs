@@ -1,4 +1,4 @@
-//! Files of keys. Keys are never words of a command line, which everybody on the machine can read.
+//! Key files. Keys are never command-line arguments, which every user of the machine can read.
 //!
 //! ```text
 //! # direction, SPI, suite, key with its salt in hexadecimal, and what else both ends agreed on
@@ -6,8 +6,8 @@
 //! in 0x7d10be44 aes256gcm 8899aabb... esn window=1024
 //! ```
 //!
-//! AES-GCM must not be used with keys that outlive a run (RFC 4106, 2): sequence numbers, and so nonces, start over
-//! with each run. A file therefore serves only once.
+//! AES-GCM must not be used with keys that outlive a run (RFC 4106, 2): sequence numbers, and so nonces, restart with each
+//! run. A key file is therefore used only once.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write as _};
@@ -21,20 +21,20 @@ use zeroize::Zeroizing;
 
 use crate::forward::Fault;
 
-/// One association each way.
+/// The keys of both directions.
 pub struct Keys {
     pub outbound: Line,
     pub inbound: Line,
 }
 
-/// A line of the file.
+/// A line of the file, without its direction.
 pub struct Line {
     spi: u32,
     suite: Suite,
     key: Zeroizing<Vec<u8>>,
     extended: bool,
     window: usize,
-    /// The number of the last packet that was sent under this key.
+    /// The number of the last packet sent under this key.
     pub after: u64,
 }
 
@@ -45,7 +45,7 @@ impl Line {
             .replay_window(self.window)
     }
 
-    /// The direction, and the rest.
+    /// Parses a line into its direction and the rest.
     fn parse(text: &str) -> Result<(&str, Self), String> {
         let mut words = text.split_whitespace();
         let mut next = |what: &str| words.next().ok_or_else(|| format!("{what} is missing"));
@@ -89,7 +89,7 @@ impl Line {
 }
 
 impl Keys {
-    /// Reads a file that this user alone may read.
+    /// Reads a key file, which must be readable by this user only.
     pub fn read(path: &Path) -> Result<Self, Fault> {
         let fault = |error: &dyn std::fmt::Display| Fault::of(path.display(), error);
         let file = OpenOptions::new()
@@ -158,7 +158,7 @@ impl Keys {
         Ok(Self { outbound, inbound })
     }
 
-    /// Removes the file, so that no other run takes them.
+    /// Removes the file, so that no other run uses its keys.
     pub fn remove(&self, path: &Path) -> Result<(), Fault> {
         fs::remove_file(path).map_err(|error| {
             Fault::of(
@@ -169,9 +169,9 @@ impl Keys {
     }
 }
 
-/// Writes two new files, the one with `out` where the other has `in`.
+/// Creates two new files: an association that is `out` in one is `in` in the other.
 pub fn write_pair(left: &Path, right: &Path, suite: SuiteName) -> Result<(), Fault> {
-    // Room for both lines: a text that grows leaves copies behind.
+    // Enough capacity for both lines: a string that reallocates leaves copies of the keys in memory.
     let mut files =
         [left, right].map(|path| (path, Zeroizing::new(String::with_capacity(BYTES_MAX))));
     for directions in [["out", "in"], ["in", "out"]] {
@@ -197,7 +197,7 @@ fn create(path: &Path) -> std::io::Result<File> {
         .open(path)
 }
 
-/// What follows the direction. SPIs below 256 are reserved (RFC 4303, 2.1).
+/// Returns a line without its direction. SPIs below 256 are reserved (RFC 4303, 2.1).
 fn new_line(suite: SuiteName) -> Result<Zeroizing<String>, Fault> {
     let mut random = Zeroizing::new(vec![0; size_of::<u32>() + suite.suite().key_bytes()]);
     getrandom::fill(&mut random).map_err(|error| Fault::of("no random bytes", error))?;
@@ -215,7 +215,7 @@ fn new_line(suite: SuiteName) -> Result<Zeroizing<String>, Fault> {
     )))
 }
 
-/// The names of suites, as files and options have them.
+/// The names of suites in key files and options.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 #[value(rename_all = "lower")]
 pub enum SuiteName {
@@ -236,6 +236,6 @@ impl SuiteName {
     }
 }
 
-/// Packets may overtake each other by this many.
+/// The replay window's size, in packets: how far packets may overtake each other.
 const WINDOW: usize = 1024;
 const BYTES_MAX: usize = 4096;

@@ -6,9 +6,8 @@
 //! UDP -> all datagrams that wait there -> one call of `open` -> TUN device
 //! ```
 //!
-//! Two threads forward, one each way; the accelerator's workers help them where packets are many. The
-//! kernel hands over runs of packets in one piece at both ends (TSO, UDP GSO and GRO), so that a
-//! batch costs a few system calls.
+//! Two threads forward, one for each direction; the accelerator's workers help them with large batches. The kernel passes
+//! runs of packets as one piece at both ends (TSO, UDP GSO and GRO), so that a batch costs a few system calls.
 
 mod counters;
 mod forward;
@@ -99,11 +98,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// What the main thread waits for.
+/// An event that the main thread waits for.
 enum Event {
     Signal,
     Line(String),
-    /// A thread that forwards has ended.
+    /// A forwarding thread has ended.
     Ended(Result<(), Fault>),
 }
 
@@ -127,7 +126,7 @@ fn forward_until_told(run: &Run) -> Result<(), Fault> {
     let signals = Signals::new([SIGINT, SIGTERM]);
     let mut signals = signals.map_err(|error| Fault::of("cannot wait for signals", error))?;
     let stop = Stop::new().map_err(|error| Fault::of("cannot make an event", error))?;
-    // Sequence numbers start over with each run: under the same keys, nonces would repeat.
+    // Sequence numbers restart with each run: reusing the keys would repeat nonces.
     keys.remove(&run.keys)?;
 
     let (sender, events) = channel();
@@ -167,7 +166,7 @@ fn named(name: &str) -> thread::Builder {
     thread::Builder::new().name(name.to_owned())
 }
 
-/// Serves events, and once a second prints what went through, until a signal or a fault.
+/// Handles events and prints a line of rates once a second, until a signal or a fault.
 fn watch(
     events: &Receiver<Event>,
     workers: &[Workers],
@@ -186,7 +185,7 @@ fn watch(
                 next += SECOND;
                 let now = Moment::of(counters);
                 let workers = workers.iter().find_map(Workers::get).unwrap_or_default();
-                // The reader of the output may have gone; the tunnel goes on.
+                // The reader of the output may be gone; the tunnel continues.
                 let _ = writeln!(io::stdout(), "{} | {workers} workers", now.since(&last));
                 idle_seconds = if now.sent() == last.sent() {
                     idle_seconds + 1
@@ -204,7 +203,7 @@ fn watch(
     }
 }
 
-/// A line on standard input.
+/// Executes a line of standard input.
 fn obey(line: &str, workers: &[Workers]) {
     let words: Vec<_> = line.split_whitespace().collect();
     let result = match words[..] {
@@ -220,7 +219,7 @@ fn obey(line: &str, workers: &[Workers]) {
     }
 }
 
-/// For both directions, whose threads share the accelerator's.
+/// Sets the number of workers of both directions, which share the accelerator's threads.
 fn set_workers(workers: &[Workers], count: usize) {
     for workers in workers {
         workers.set(count);
@@ -257,5 +256,5 @@ fn prefix(text: &str) -> Result<(IpAddr, u8), String> {
 }
 
 const SECOND: Duration = Duration::from_secs(1);
-/// RFC 3948, 4.
+/// The keepalive interval of RFC 3948, 4.
 const KEEPALIVE_SECONDS: u32 = 20;

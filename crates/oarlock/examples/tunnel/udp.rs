@@ -1,4 +1,4 @@
-//! Datagrams, a run of them in each system call.
+//! A UDP socket that sends and receives runs of datagrams in one system call.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
@@ -11,22 +11,22 @@ use nix::sys::socket::{
     sockopt,
 };
 
-/// A socket and the one it sends to. It receives from everybody: what is authentic decides, and an
-/// address can be forged.
+/// A socket and its peer's address. It receives from any address, since addresses can be forged; only authentication
+/// decides.
 pub struct Udp {
     socket: UdpSocket,
     peer: SockaddrStorage,
-    /// Whether the way out takes several datagrams as one piece.
+    /// Whether the outgoing path accepts several datagrams as one piece (UDP GSO).
     segments: AtomicBool,
 }
 
 impl Udp {
     pub fn bind(listen: SocketAddr, peer: SocketAddr) -> io::Result<Self> {
         let socket = UdpSocket::bind(listen)?;
-        // A burst of the peer's has to wait somewhere; the system may allow less.
+        // The buffers hold a burst of the peer's; the system may allow less.
         setsockopt(&socket, sockopt::RcvBuf, &BUFFER_BYTES)?;
         setsockopt(&socket, sockopt::SndBuf, &BUFFER_BYTES)?;
-        // Linux has it since 5.0.
+        // Linux has UDP_GRO since 5.0.
         let _ = setsockopt(&socket, sockopt::UdpGroSegment, &true);
         Ok(Self {
             socket,
@@ -35,7 +35,7 @@ impl Udp {
         })
     }
 
-    /// Sends datagrams in their order. Returns how many the network did not take.
+    /// Sends datagrams in order. Returns how many the network did not accept.
     pub fn send(&self, mut datagrams: &[&[u8]]) -> usize {
         let mut lost = 0;
         while let Some(first) = datagrams.first() {
@@ -47,7 +47,7 @@ impl Udp {
             let (now, rest) = datagrams.split_at(run);
             let size = (run > 1).then_some(first.len() as u16);
             match self.send_run(now, size) {
-                // What the device or the path cannot do: checksums, or segments of this length.
+                // The device or the path lacks checksum offload, or cannot send segments of this length.
                 Err(Errno::EIO | Errno::EINVAL | Errno::EMSGSIZE) if run > 1 => {
                     self.segments.store(false, Ordering::Relaxed);
                     continue;
@@ -74,12 +74,12 @@ impl Udp {
         )
     }
 
-    /// Keeps translators of addresses on the way from forgetting this association (RFC 3948, 4).
+    /// Keeps NATs on the path from dropping this association (RFC 3948, 4).
     pub fn keep_alive(&self) {
         self.send(&[&[KEEPALIVE]]);
     }
 
-    /// The next datagrams, if there are any: their bytes, and the length of all but the last of them.
+    /// Receives the next run of datagrams, if any. Returns their total bytes, and the length of each but the last.
     pub fn receive(&self, into: &mut [u8]) -> nix::Result<Option<(usize, usize)>> {
         let mut parts = [IoSliceMut::new(into)];
         let mut control = nix::cmsg_space!(i32);
@@ -105,8 +105,8 @@ impl AsFd for Udp {
     }
 }
 
-/// The datagrams at the front that go as one piece: of one length, but for the last, which may be
-/// shorter (udp(7), UDP_SEGMENT).
+/// Returns how many datagrams at the front can be sent as one piece: all of one length, except that the last may be shorter
+/// (udp(7), UDP_SEGMENT).
 fn run_of(datagrams: &[&[u8]]) -> usize {
     let size = datagrams[0].len();
     let most = (PIECE_BYTES_MAX / size.max(1)).clamp(1, SEGMENTS_MAX);
@@ -119,9 +119,9 @@ fn run_of(datagrams: &[&[u8]]) -> usize {
     same + usize::from(has_shorter)
 }
 
-/// What a datagram carries.
+/// Whether a datagram carries ESP.
 pub fn is_esp(datagram: &[u8]) -> bool {
-    // RFC 3948, 2.2: IKE has zeros in place of an SPI.
+    // IKE has zeros in place of an SPI (RFC 3948, 2.2).
     datagram
         .first_chunk()
         .is_some_and(|marker| *marker != [0; 4])
@@ -131,9 +131,9 @@ pub fn is_keepalive(datagram: &[u8]) -> bool {
     datagram == [KEEPALIVE]
 }
 
-/// The kernel joins no more.
+/// The most datagrams that the kernel joins into one piece.
 pub const SEGMENTS_MAX: usize = 64;
-/// With the headers of IP and UDP, a piece has less than 64 KiB.
+/// The most bytes in a piece, which must stay below 64 KiB with the headers of IP and UDP.
 const PIECE_BYTES_MAX: usize = 65_000;
 const BUFFER_BYTES: usize = 4 << 20;
 const KEEPALIVE: u8 = 0xff;

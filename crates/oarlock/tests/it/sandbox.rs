@@ -1,5 +1,5 @@
-//! Processes that may make no thread, or not as many as asked for: long requests go on all the same,
-//! on their caller, and leave errno as it was.
+//! Processes that cannot create a thread, or as many as asked for: long requests still succeed on their caller, and leave
+//! errno unchanged.
 #![allow(unsafe_code)]
 
 use std::fs::{self, File};
@@ -18,12 +18,12 @@ use crate::common::reference;
 const KEY: [u8; 16] = *b"sixteen secret b";
 const IV: [u8; 16] = [0x35; 16];
 const NONCE: [u8; 12] = [0x53; 12];
-/// Well above what goes inline on any CPU, and no multiple of a stripe.
+/// A length that no CPU computes inline by choice, and no multiple of a stripe.
 const BYTES: usize = 3_000_016;
-/// No error has this number.
+/// An errno that no error has.
 const HOSTS_ERRNO: i32 = 4242;
 
-/// Makes the process refuse threads. Called in a child that has just one.
+/// Makes the process refuse threads. Called in a child with one thread.
 type Confine = fn() -> Result<(), String>;
 
 #[test]
@@ -34,7 +34,7 @@ fn a_filter_that_kills_sees_no_call_that_is_not_on_its_list() {
     no_thread_but_right(filter::enter);
 }
 
-/// Else the test above would prove nothing.
+/// Proves that the filter kills; otherwise the test above would prove nothing.
 #[test]
 fn the_filter_of_these_tests_kills() {
     if alone(&[]) {
@@ -57,7 +57,7 @@ fn the_filter_of_these_tests_kills() {
     assert_eq!(status, 0);
 }
 
-/// And so would all of these if no thread were made anyhow.
+/// Proves that threads are created without confinement; otherwise none of these tests would prove anything.
 #[test]
 fn without_confinement_threads_are_made() {
     if alone(&[]) || !has_cpus() {
@@ -82,7 +82,7 @@ fn a_process_that_goes_into_a_sandbox_later_makes_no_more_threads() {
     }
     let expected = Expected::new();
     let status = in_child(|| {
-        // Makes threads, which end with it.
+        // Creates threads, which end with the accelerators.
         requests(&accelerators(|builder| builder)?, &expected, task_count)?;
         let accelerators = accelerators(|builder| builder)?;
         filter::enter()?;
@@ -148,7 +148,7 @@ fn where_memory_is_short_of_a_stack_there_is_no_thread() {
     }
     let mut expected = reference(&KEY, &IV, BYTES);
     let status = in_child(|| {
-        // All that is asked of the allocator is had before.
+        // All memory is allocated before the limit applies.
         let accelerator = Accelerator::builder()
             .max_threads(2)
             .strategy(Strategy::Stripe)
@@ -157,7 +157,7 @@ fn where_memory_is_short_of_a_stack_there_is_no_thread() {
         let mut cipher = accelerator
             .ctr(&KEY, &IV)
             .map_err(|error| error.to_string())?;
-        // Small pieces that the pool will want; not given back to the kernel.
+        // Small blocks that the pool will need, freed to the allocator but not to the kernel.
         drop(vec![1u8; 100 << 10]);
         let pages = fs::read_to_string("/proc/self/statm").unwrap();
         let pages: u64 = pages.split(' ').next().unwrap().parse().unwrap();
@@ -169,7 +169,7 @@ fn where_memory_is_short_of_a_stack_there_is_no_thread() {
             return Err("wrong keystream".into());
         }
         let without = (accelerator.threads(), task_count());
-        // It was for that, and for no other reason.
+        // The memory limit was the only reason for the refusal.
         limit(libc::RLIMIT_AS, libc::RLIM_INFINITY)?;
         let accelerator = Accelerator::builder()
             .max_threads(2)
@@ -190,29 +190,29 @@ fn where_memory_is_short_of_a_stack_there_is_no_thread() {
     assert_eq!(status, 0);
 }
 
-/// Whether long requests of every kind are right in a child that is confined, with accelerators
-/// made before and after, and no thread is made.
+/// Checks that long requests of every kind are right in a confined child, with accelerators built before and after, and that
+/// no thread is created.
 fn no_thread_but_right(confine: Confine) {
     let expected = Expected::new();
     let status = in_child(|| {
         let before = accelerators(|builder| builder)?;
-        // Never closed: the standard library's files look at themselves before, which kills as well.
+        // Never closed: the standard library checks a file's state before closing it, which the filter kills for.
         let tasks = File::open("/proc/self/task").map_err(|error| error.to_string())?;
         let tasks = tasks.into_raw_fd();
         confine()?;
         requests(&before, &expected, || 0)?;
         let after = accelerators(|builder| builder)?;
         requests(&after, &expected, || 0)?;
-        // Not even those that are to be there from the start.
+        // Not even the threads of `min_threads` are created.
         let eager = accelerators(|builder| builder.min_threads(2))?;
         requests(&eager, &expected, || 0)?;
         nobody_has_threads(&before)?;
         nobody_has_threads(&after)?;
         nobody_has_threads(&eager)?;
-        // A folder's links are itself, its entry and its folders. Where it may be asked.
-        // SAFETY: numbers and nothing else, for which zero is one.
+        // Where `fstat` is allowed, the link count of /proc/self/task counts threads: 2 plus one for each.
+        // SAFETY: `stat` consists of integers, for which all zeros are valid.
         let mut status: libc::stat = unsafe { std::mem::zeroed() };
-        // SAFETY: an open descriptor, and a place for what is told.
+        // SAFETY: the descriptor is open, and `status` has room for the result.
         match unsafe { libc::fstat(tasks, &mut status) } {
             0 if status.st_nlink != 3 => Err(format!("{} threads", status.st_nlink - 2)),
             _ => Ok(()),
@@ -228,7 +228,7 @@ fn nobody_has_threads(accelerators: &[Accelerator]) -> Result<(), String> {
     }
 }
 
-/// One for every way that a long request may go.
+/// Returns an accelerator for every strategy of long requests.
 fn accelerators(more: fn(Builder) -> Builder) -> Result<Vec<Accelerator>, String> {
     [
         (Strategy::Auto, PrefetchWorker::Pool),
@@ -247,7 +247,7 @@ fn accelerators(more: fn(Builder) -> Builder) -> Result<Vec<Accelerator>, String
     .collect()
 }
 
-/// What RustCrypto makes of zeros.
+/// RustCrypto's output for zeros.
 struct Expected {
     ctr: Vec<u8>,
     gcm: Vec<u8>,
@@ -277,8 +277,7 @@ impl Expected {
     }
 }
 
-/// Has each accelerator do some of everything, some times over. Returns the most threads that `count`
-/// told of in between.
+/// Runs every kind of request on each accelerator several times. Returns the highest `count` in between.
 fn requests(
     accelerators: &[Accelerator],
     expected: &Expected,
@@ -356,7 +355,7 @@ mod rsa {
         (key, signature)
     }
 
-    /// One alone, and so many at once that they fill the lanes.
+    /// Signs one message alone, and enough at once to fill the lanes.
     pub fn sign(
         accelerator: &Accelerator,
         (key, signature): &(RsaPrivateKey, Vec<u8>),
@@ -377,7 +376,7 @@ mod rsa {
     }
 }
 
-/// Runs `run` in a forked child of one thread. Returns how that ended; 0 where it was well.
+/// Runs `run` in a forked child with one thread. Returns the child's status; 0 for success.
 fn in_child(run: impl FnOnce() -> Result<(), String>) -> i32 {
     // SAFETY: the child uses this library, as is being tested, and leaves.
     let child = unsafe { fork() };
@@ -385,7 +384,7 @@ fn in_child(run: impl FnOnce() -> Result<(), String>) -> i32 {
         let result = run();
         if let Err(error) = &result {
             let said = format!("{error}\n");
-            // SAFETY: the text is there. Not by the standard library, whose locks may be taken.
+            // SAFETY: `said` holds `said.len()` bytes. The standard library's locks may be held, so it is not used.
             unsafe { libc::write(2, said.as_ptr().cast(), said.len()) };
         }
         leave(result.is_err().into());
@@ -393,7 +392,7 @@ fn in_child(run: impl FnOnce() -> Result<(), String>) -> i32 {
     end_of(child)
 }
 
-/// This user, who had no process before, may have so many threads and processes.
+/// Limits the user, who had no process before, to `count` threads and processes.
 fn with_so_many_tasks(count: u64) -> Result<(), String> {
     limit(libc::RLIMIT_NPROC, count)?;
     // A limit on processes does not bind root.
@@ -405,13 +404,13 @@ fn with_so_many_tasks(count: u64) -> Result<(), String> {
     }
 }
 
-/// For now: it may be lifted again.
+/// Sets the soft limit, which may be raised again.
 fn limit(resource: libc::__rlimit_resource_t, value: u64) -> Result<(), String> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: the limit is filled by the first call, and its upper bound stays.
+    // SAFETY: the first call fills the limit, whose upper bound is kept.
     let is_set = unsafe {
         libc::getrlimit(resource, &mut limit) == 0 && {
             limit.rlim_cur = value.min(limit.rlim_max);
@@ -435,28 +434,28 @@ fn keeps_errno<T>(what: &str, run: impl FnOnce() -> T) -> Result<T, String> {
 }
 
 fn errno() -> i32 {
-    // SAFETY: the C library gives the place of this thread's.
+    // SAFETY: the C library returns the address of this thread's errno.
     unsafe { *libc::__errno_location() }
 }
 
 fn set_errno(value: i32) {
-    // SAFETY: the place of errno is this thread's, and a number may be written there.
+    // SAFETY: the address is this thread's errno, an integer that may be written.
     unsafe { *libc::__errno_location() = value };
 }
 
-/// Threads of this process; 0 where the kernel shows none.
+/// Returns the number of threads of this process; 0 if the kernel shows none.
 fn task_count() -> usize {
     fs::read_dir("/proc/self/task").map_or(0, Iterator::count)
 }
 
-/// A filter of system calls after that of OpenSSH's processes before authentication.
-/// Source: openssh-portable, sandbox-seccomp-filter.c, `preauth_insns`.
+/// A seccomp filter modelled on the one for OpenSSH's processes before authentication. Source: openssh-portable,
+/// sandbox-seccomp-filter.c, `preauth_insns`.
 pub mod filter {
     use std::io;
 
     use libc::{c_long, sock_filter};
 
-    /// Refused: EACCES.
+    /// System calls that fail with EACCES.
     const REFUSED: &[c_long] = &[
         libc::SYS_openat,
         libc::SYS_newfstatat,
@@ -500,7 +499,7 @@ pub mod filter {
         libc::SYS_time,
     ];
 
-    /// Allowed where nothing is to be executable.
+    /// System calls that are allowed unless they ask for executable memory.
     const ALLOWED_FOR_DATA: &[c_long] = &[libc::SYS_mmap, libc::SYS_mprotect];
 
     #[cfg(target_arch = "x86_64")]
@@ -508,7 +507,7 @@ pub mod filter {
     #[cfg(target_arch = "aarch64")]
     const AUDIT_ARCH: u32 = 0xc000_00b7;
 
-    /// Enters a sandbox that kills the process if it makes any other call.
+    /// Installs a filter that kills the process for any other call.
     pub fn enter() -> Result<(), String> {
         let mut filter = vec![
             load(std::mem::offset_of!(libc::seccomp_data, arch)),
@@ -528,7 +527,7 @@ pub mod filter {
         for call in ALLOWED_FOR_DATA {
             filter.extend([
                 skip_unless_equal(*call as u32, 5),
-                // The low half of the third argument; these machines have it first.
+                // The low half of the third argument, which is first on these little-endian machines.
                 load(std::mem::offset_of!(libc::seccomp_data, args) + 16),
                 without((libc::PROT_READ | libc::PROT_WRITE) as u32),
                 skip_unless_equal(0, 1),
@@ -541,7 +540,7 @@ pub mod filter {
             len: filter.len() as u16,
             filter: filter.as_mut_ptr(),
         };
-        // SAFETY: the program is as long as it says, and the kernel copies it.
+        // SAFETY: `program` gives the filter's true length, and the kernel copies it.
         let is_in = unsafe {
             libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
                 && libc::prctl(
