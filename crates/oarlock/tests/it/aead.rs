@@ -1,4 +1,4 @@
-//! Authenticated ciphers: every device computes the same bytes and tags, and releases nothing that is not authentic.
+//! AEADs: every device computes the same bytes and tags, and releases nothing that is not authentic.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,7 +24,7 @@ const ALGORITHMS: [Algorithm; 4] = [
     Algorithm::ChaCha20Poly1305,
 ];
 
-/// Ciphertext and tag by RustCrypto.
+/// Returns RustCrypto's ciphertext and tag.
 fn oracle(operation: Algorithm, nonce: &[u8; 12], aad: &[u8], data: &[u8]) -> (Vec<u8>, [u8; 16]) {
     fn seal<A: KeyInit + AeadInOut>(
         nonce: &[u8; 12],
@@ -172,7 +172,7 @@ fn arguments_that_do_not_fit_are_named() {
         .seal(&[1; 16], b"", (&mut [0; 4][..]).into())
         .unwrap_err();
     assert!(text(error).contains("no nonce of 16 bytes"));
-    // GCM hashes what is not 12 bytes.
+    // GCM hashes a nonce that does not have 12 bytes.
     let gcm = open_session(&accelerator, Algorithm::Aes128Gcm);
     for bytes in [1, 8, 13, 16, 100] {
         gcm.seal(&vec![1; bytes], b"", (&mut [0; 4][..]).into())
@@ -277,7 +277,7 @@ fn statistics_say_what_went_where() {
     assert_eq!(counts.striped_requests, striped);
 }
 
-/// A device that computes with the kernels and fails from the `left`-th request on.
+/// A device that computes with the kernels and fails once `left` requests are used up.
 struct Flaky(Arc<AtomicUsize>);
 
 impl Device for Flaky {
@@ -353,7 +353,7 @@ fn a_device_that_fails_loses_no_message() {
             );
         }
         assert_eq!(aead.device(), if left == 100 { "flaky" } else { "cpu" });
-        // Withdrawn, all the same.
+        // Withdrawing the failed device still works.
         accelerator.withdraw("flaky");
         let mut data = vec![1; 50];
         let tag = aead.seal(&[3; 12], b"", (&mut data[..]).into()).unwrap();

@@ -19,7 +19,7 @@ use crate::common::accelerator_by;
 const KEY: [u8; 16] = *b"sixteen secret b";
 const IV: [u8; 16] = [0x35; 16];
 
-/// With the device that is in front on any CPU under that mask, where there is one.
+/// Masks, each with the device that serves on any CPU under it, if there is one.
 const MASKS: [(&str, Option<&str>); 7] = [
     ("", None),
     ("-avx512", None),
@@ -62,7 +62,7 @@ macro_rules! by_key_size {
     };
 }
 
-/// RustCrypto's ciphertext.
+/// Returns RustCrypto's ciphertext.
 fn encrypted(key: &[u8], iv: &[u8], data: &[u8]) -> Vec<u8> {
     let mut blocks = vec![Default::default(); data.len() / 16];
     by_key_size!(key, Encryptor<Mode> => {
@@ -73,7 +73,7 @@ fn encrypted(key: &[u8], iv: &[u8], data: &[u8]) -> Vec<u8> {
     blocks.concat()
 }
 
-/// RustCrypto's plaintext.
+/// Returns RustCrypto's plaintext.
 fn decrypted(key: &[u8], iv: &[u8], data: &[u8]) -> Vec<u8> {
     let mut blocks = vec![Default::default(); data.len() / 16];
     by_key_size!(key, Decryptor<Mode> => {
@@ -93,7 +93,7 @@ fn padded_by_rustcrypto(key: &[u8], iv: &[u8], data: &[u8]) -> Vec<u8> {
     })
 }
 
-/// In place or from one buffer to another.
+/// Runs `cipher` in place or from one buffer to another.
 fn run(
     cipher: &mut AcceleratedCbc,
     encrypts: bool,
@@ -203,7 +203,7 @@ fn a_session_asked_for_stripes_by_itself_stripes_and_one_asked_not_to_does_not()
         cipher.hand_in_stats();
         assert_eq!(striped(), expected, "{strategy:?}");
     }
-    // The accelerator's options reach sessions that have no strategy of their own.
+    // The accelerator's options apply to sessions without a strategy of their own.
     let mut follower = accelerator.cbc(&KEY, &IV).unwrap();
     let mut options = accelerator.options();
     options.strategy = Strategy::Stripe;
@@ -274,7 +274,7 @@ fn every_length_is_padded_as_rustcrypto_does_and_comes_back() {
                 assert_eq!(data, message);
             }
         }
-        // After blocks that went before.
+        // After earlier blocks of the same message.
         let message = vec![3; 100_000];
         let expected = padded_by_rustcrypto(&KEY, &IV, &message);
         let (head, rest) = message.split_at(60_000);
@@ -296,7 +296,7 @@ fn every_corrupted_padding_is_refused_and_the_data_wiped() {
     let mut cipher = accelerator.cbc(&KEY, &IV).unwrap();
     for before in [0, 16, 32] {
         for last in 0..=255u8 {
-            // As many bytes as the last says, where a block has so many.
+            // Returns as many bytes as the last byte says, if a block can have that many.
             let in_block = (1..=16).contains(&last);
             let count = if in_block { usize::from(last) } else { 1 };
             let mut plaintext = vec![0x77; before + 16 - count];
@@ -418,7 +418,7 @@ fn nothing_secret_is_shown() {
     );
 }
 
-/// A device that works `works` times, then always fails, having spoilt what it may.
+/// A device that works `works` times, then always fails after overwriting its output.
 struct Flaky {
     name: &'static str,
     works: usize,
@@ -541,7 +541,7 @@ fn a_withdrawn_device_is_left_with_the_next_request() {
         assert_eq!(cipher.device(), "software");
         accelerator.withdraw("software");
     }
-    // Nobody is left but the kernels.
+    // Only the kernels are left.
     cipher.decrypt(rest.into()).unwrap();
     assert_eq!(cipher.device(), "cpu");
     assert!(data == oracle);

@@ -3,12 +3,12 @@
 
 use oarlock_testing::LIMIT;
 
-/// Forks; returns 0 in the child, and its number in the parent. An alarm ends a child that would never end by itself.
+/// Forks; returns 0 in the child, and the child's ID in the parent. An alarm ends a child that hangs.
 ///
 /// # Safety
-/// The child does what a forked child of a threaded program may do, and ends by [`leave`].
+/// The child only does what a forked child of a threaded program may do, and ends by [`leave`].
 pub unsafe fn fork() -> libc::pid_t {
-    // SAFETY: the caller says what the child does; an alarm may be set by any process.
+    // SAFETY: the caller guarantees what the child does; any process may set an alarm.
     unsafe {
         let child = libc::fork();
         if child == 0 {
@@ -20,14 +20,14 @@ pub unsafe fn fork() -> libc::pid_t {
 
 /// Ends a child without running the parent's exit handlers.
 pub fn leave(status: i32) -> ! {
-    // SAFETY: no precondition.
+    // SAFETY: `_exit` has no precondition.
     unsafe { libc::_exit(status) }
 }
 
-/// How a child ended; 0 where it left with that.
+/// Waits for a child and returns its exit status, 0 for success.
 pub fn end_of(child: libc::pid_t) -> i32 {
     let mut status = 0;
-    // SAFETY: a place for the status.
+    // SAFETY: `status` has room for the result.
     assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
     status
 }

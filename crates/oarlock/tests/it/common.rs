@@ -1,4 +1,4 @@
-//! What several modules need.
+//! Helpers that several modules share.
 
 use std::collections::HashSet;
 use std::fs;
@@ -10,7 +10,7 @@ use oarlock::{Accelerator, Strategy};
 use oarlock_testing::until;
 use rand::Rng;
 
-/// RSA keys that protect nothing.
+/// RSA keys for tests only.
 #[cfg(feature = "rsa")]
 pub mod keys {
     pub const RSA1024: &str = include_str!("../keys/rsa1024.pem");
@@ -19,12 +19,12 @@ pub mod keys {
     pub const RSA4096: &str = include_str!("../keys/rsa4096.pem");
 }
 
-/// As it is without options.
+/// Returns an accelerator with the default options.
 pub fn accelerator() -> Accelerator {
     Accelerator::builder().build().unwrap()
 }
 
-/// By `strategy`, on a CPU that lacks what `mask` hides.
+/// Returns an accelerator with `strategy`, on a CPU without the features that `mask` hides.
 pub fn accelerator_by(mask: &str, strategy: Strategy) -> Accelerator {
     Accelerator::builder()
         .max_threads(3)
@@ -34,12 +34,12 @@ pub fn accelerator_by(mask: &str, strategy: Strategy) -> Accelerator {
         .unwrap()
 }
 
-/// Cuts every request of some length into stripes.
+/// Returns an accelerator that cuts every sufficiently long request into stripes.
 pub fn striped() -> Accelerator {
     accelerator_by("", Strategy::Stripe)
 }
 
-/// RustCrypto's AES-CTR over `data`, which begin at `position` of the stream.
+/// Applies RustCrypto's AES-CTR to `data`, which begins at `position` of the stream.
 pub fn apply_reference(key: &[u8], iv: &[u8; 16], position: u64, data: &mut [u8]) {
     fn run<C: KeyIvInit + StreamCipher + StreamCipherSeek>(
         key: &[u8],
@@ -58,19 +58,19 @@ pub fn apply_reference(key: &[u8], iv: &[u8; 16], position: u64, data: &mut [u8]
     }
 }
 
-/// The first bytes of that stream.
+/// Returns the first bytes of that stream.
 pub fn reference(key: &[u8], iv: &[u8; 16], bytes: usize) -> Vec<u8> {
     reference_from(key, iv, 0, bytes)
 }
 
-/// Those from `position` on.
+/// Returns bytes of that stream from `position` on.
 pub fn reference_from(key: &[u8], iv: &[u8; 16], position: u64, bytes: usize) -> Vec<u8> {
     let mut stream = vec![0; bytes];
     apply_reference(key, iv, position, &mut stream);
     stream
 }
 
-/// Why a device refused.
+/// Returns a device's reason for refusing.
 #[cfg(any(feature = "library", feature = "pkcs11"))]
 pub fn failure<T>(refused: Result<T, oarlock::device::DeviceError>) -> String {
     refused.map(drop).unwrap_err().0
@@ -82,7 +82,7 @@ pub fn random_bytes(random: &mut impl Rng, bytes: usize) -> Vec<u8> {
     data
 }
 
-/// Returns when so many `threads` have come.
+/// Waits until `threads` threads have arrived.
 pub fn meet(arrived: &AtomicUsize, threads: usize) {
     arrived.fetch_add(1, Ordering::Relaxed);
     until("all have come", || {
@@ -90,7 +90,7 @@ pub fn meet(arrived: &AtomicUsize, threads: usize) {
     });
 }
 
-/// The kernel's list of this process's threads.
+/// Returns the kernel's list of this process's threads.
 pub fn tasks() -> HashSet<String> {
     fs::read_dir("/proc/self/task")
         .unwrap()

@@ -12,7 +12,7 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 use crate::common::{accelerator, random_bytes};
 
-/// Accelerators that go every way, on every kind of kernel.
+/// Returns accelerators for every strategy, with every kind of kernel.
 fn accelerators() -> Vec<(String, Accelerator)> {
     let mut all = Vec::new();
     for mask in ["", "-avx512", "-aes", "-aes,-gfni", "-aes,-avx2"] {
@@ -25,7 +25,7 @@ fn accelerators() -> Vec<(String, Accelerator)> {
     all
 }
 
-/// Lengths that end in a kernel, at its end, in a session, and in stripes.
+/// Returns a length that stays within a kernel, ends at its edge, opens a session, or is striped.
 fn length(rng: &mut StdRng) -> usize {
     match rng.random_range(0..12) {
         0..=5 => rng.random_range(0..200),
@@ -56,7 +56,7 @@ fn streams_go_on_from_call_to_call() {
                 let context = context.as_mut().unwrap();
                 for _ in 0..2 {
                     let start = match operation {
-                        // Near a wrap of the part that counts.
+                        // Close to the wrap of the bits that count.
                         Algorithm::ChaCha20 => rng.random::<u128>() & !0xffff_ffff | 5,
                         _ => u128::MAX - u128::from(rng.random_range(0..3000u32)),
                     };
@@ -96,7 +96,7 @@ fn check_stream(
         let mut data = expected.clone();
         oracle.apply_keystream(&mut expected);
         if rng.random_ratio(1, 3) {
-            // A copy goes on by itself.
+            // A copy continues independently.
             let mut copy = context.clone();
             let mut copied = vec![0; data.len()];
             copy.apply(InOutBuf::new(&data, &mut copied).unwrap());
@@ -127,7 +127,7 @@ fn chacha20_carries_into_the_nonce() {
     let accelerator = accelerator();
     let mut context =
         StreamContext::new(accelerator.as_ref(), Algorithm::ChaCha20, &[7; 32]).unwrap();
-    // Words of the nonce are little-endian: ff ff 00 00 carries to 00 00 01 00.
+    // The nonce's words are little-endian: ff ff 00 00 carries to 00 00 01 00.
     let nonce = |first: [u8; 4]| u128::from(u32::from_be_bytes(first)) << 96;
     for bytes_before in [0, 1, 63, 64, 100, 200_000] {
         context.set_counter(nonce([0xff, 0xff, 0, 0]) | 0xffff_f000, 0);
@@ -252,7 +252,7 @@ fn check_message(
     }
     .unwrap()
     .into();
-    // The first is often of another length: it may be all of a message, and takes another way.
+    // The first piece often differs in length: it may be the whole message, and takes another path.
     let piece_bytes = [64, 256, 1000, 40_000, 70_000, 600_000][rng.random_range(0..6)];
     let first_bytes = bytes.min([piece_bytes, rng.random_range(1..300)][rng.random_range(0..2)]);
     let copied_at = rng.random_range(0..4);
@@ -266,7 +266,7 @@ fn check_message(
         for piece in aad.chunks(rng.random_range(1..40)) {
             context.aad(piece).unwrap();
         }
-        // A copy that ends here has no part in what follows.
+        // A copy that ends here does not affect what follows.
         let mut copy = context.clone();
         assert!(copy.has_message());
         let end = copy.finish().unwrap();
@@ -276,7 +276,7 @@ fn check_message(
         if rng.random() {
             *context = context.clone();
         }
-        // Data that are none begin nothing.
+        // Empty data begins no message.
         context.seal_next((&mut [][..]).into()).unwrap();
         context.open_next((&mut [][..]).into()).unwrap();
         let (first, rest) = data.split_at_mut(first_bytes);
@@ -303,7 +303,7 @@ fn check_message(
         );
         assert!(!context.has_message());
     }
-    // Whole.
+    // The whole message in one call.
     let mut data = plain.clone();
     let sealed = context.seal(&nonce, &aad, data.as_mut_slice().into());
     assert_eq!(sealed.unwrap(), tag, "{name}");
@@ -353,7 +353,7 @@ fn what_does_not_fit_is_refused() {
     assert!(invalid_input(aead.aad(b"too late").err()));
 }
 
-/// What a wrong key leaves: no context, or the one before with its key.
+/// A wrong key leaves no context, or the previous one with its key.
 #[test]
 fn without_a_key_there_is_no_context() {
     let is_refused = |result: Result<(), Error>| matches!(result, Err(Error::InvalidKey(_)));
@@ -417,7 +417,7 @@ fn without_a_key_there_is_no_context() {
     }
 }
 
-/// Copies share a key until one of them takes another, and outlive each other.
+/// Copies share a key until one of them gets another, and outlive each other.
 #[test]
 fn copies_keep_their_key() {
     for (name, accelerator) in accelerators() {
@@ -471,7 +471,7 @@ fn copies_keep_their_key() {
             assert!(cbc(late) == expected[0], "{name}, {operation}");
         }
         for operation in [Algorithm::Aes256Gcm, Algorithm::ChaCha20Poly1305] {
-            // Long enough for tables.
+            // Long enough for tables of powers.
             let seal = |context: &mut AeadContext| {
                 let mut data = vec![5; 20_000];
                 let tag = context.seal(&[6; 12], b"aad", data.as_mut_slice().into());
@@ -548,7 +548,7 @@ fn a_message_ends_once() {
         context.begin(&[1; 12]).unwrap();
         context.finish().unwrap();
         is_refused(&mut context);
-        // A new key gives up the message of the old one, with data or before any.
+        // A new key discards the old one's message, with or without data.
         for bytes in [0, 5] {
             context.begin(&[1; 12]).unwrap();
             context.aad(b"header").unwrap();
@@ -556,7 +556,7 @@ fn a_message_ends_once() {
             context.set_key(&key).unwrap();
             is_refused(&mut context);
         }
-        // Nor has a message anything of the one that it takes the place of.
+        // A message inherits nothing from the one that it replaces.
         let mut tags = [[0; 16]; 2];
         for (tag, bytes) in tags.iter_mut().zip([0, 5]) {
             context.begin(&[1; 12]).unwrap();

@@ -1,4 +1,4 @@
-//! The stream of `AcceleratedCtr` against RustCrypto's, for every strategy and device.
+//! The stream of `AcceleratedCtr`, compared with RustCrypto's for every strategy and device.
 
 use cipher::{StreamCipher, StreamCipherSeek};
 use oarlock::{Accelerator, Strategy};
@@ -63,7 +63,7 @@ fn any_split_and_seek_agrees_with_rustcrypto_whatever_the_strategy_and_device() 
     }
 }
 
-/// The counter block is one number of 128 bits: the carry runs through all of it, and wraps.
+/// The counter block is one 128-bit number: the carry runs through all of it, and wraps.
 #[test]
 fn carries_run_through_stripes_and_calls() {
     for mask in ["", "-face", "-avx512", "-vaes", "-aes"] {
@@ -75,7 +75,7 @@ fn carries_run_through_stripes_and_calls() {
                 .build()
                 .unwrap();
             for bits in [8, 16, 32, 40, 64, 96, 128] {
-                // The wrap comes within the first stripe, within the second, and at its edge.
+                // The wrap lies within the first stripe, within the second, and at its edge.
                 for blocks_before in [3u128, 1024, 1500, 5000] {
                     let end = if bits == 128 { 0 } else { 1u128 << bits };
                     let iv = end.wrapping_sub(blocks_before).to_be_bytes();

@@ -1,4 +1,4 @@
-//! Devices come, fail and go; no request is lost.
+//! Devices are added, fail and are withdrawn; no request is lost.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -124,7 +124,7 @@ fn devices_that_fail_one_after_the_other_are_passed() {
     accelerator.withdraw("cpu");
     #[cfg(feature = "aws-lc")]
     accelerator.withdraw("software");
-    // Those left all fail; the kernels remain.
+    // All remaining devices fail; the kernels serve.
     accelerator.withdraw("second");
     let mut data = vec![0; 500];
     cipher.apply_keystream(&mut data);
@@ -150,7 +150,7 @@ fn two_devices_that_open_and_then_fail_do_not_pass_a_request_to_and_fro() {
     assert_eq!(cipher.device(), "cpu");
 }
 
-/// Takes the data out of the request, and fails.
+/// A device that takes the data out of the request, and fails.
 struct Taker;
 
 impl Device for Taker {
@@ -245,7 +245,7 @@ fn a_device_that_opens_nothing_is_passed_over_and_named_when_it_is_the_only_one(
             opens: false,
         }))
         .unwrap();
-    // Which of the others is the fastest depends on the machine.
+    // The machine decides which of the others is the fastest.
     assert_ne!(accelerator.ctr(&KEY, &IV).unwrap().device(), "full");
     accelerator.withdraw("cpu");
     accelerator.withdraw("software");

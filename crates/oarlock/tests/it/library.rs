@@ -1,4 +1,4 @@
-//! Devices that are shared libraries: the example in C, and libraries that are not as they should be.
+//! Devices in shared libraries: the example in C, and faulty libraries.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -205,7 +205,7 @@ fn errors_of_a_library_come_with_its_words() {
         reason(only(&*device, &request)),
         "open, 1 at once, 256 bytes"
     );
-    // Of eight callers two at a time: the first is held up until a second is there.
+    // Eight callers, two at a time: the first call blocks until a second arrives.
     let device = LibraryDevice::open(&odd.path, "together", None).unwrap();
     let reasons: Vec<_> = std::thread::scope(|scope| {
         let call = || scope.spawn(|| reason(only(&*device, &request)));
@@ -294,7 +294,7 @@ fn what_is_no_device_is_refused() {
         .open()
         .unwrap();
     assert_eq!(device.name(), longest);
-    // What a later header adds at the end is no obstacle.
+    // A larger structure, from a later header, is accepted.
     assert!(Built::odd(&["SIZE=4096"]).open().is_ok());
 }
 
@@ -305,7 +305,7 @@ fn a_library_that_writes_beside_its_buffers_ends_the_process() {
         let variable = |name| std::env::var(name).unwrap();
         let device = LibraryDevice::open(variable("LIBRARY"), &variable("STRAY"), None).unwrap();
         let request = PublicKeyRequest::sign(&key(), SCHEME, b"message").unwrap();
-        // An answer would be a signature or an error that the device may not give any more.
+        // An answer would be a signature or an error, neither of which the device may return any more.
         panic!("answered: {:?}", only(&*device, &request).is_ok());
     }
     let odd = Built::odd(&[]);
@@ -351,11 +351,11 @@ fn a_device_that_only_fails_does_not_keep_its_offer() {
         assert!(now.per_second < before.per_second, "{before:?}, {now:?}");
         before = now;
     }
-    // Each has slept for 20 ms in the library.
+    // Each request sleeps for 20 ms in the library.
     assert!(before.latency >= Duration::from_millis(20), "{before:?}");
 }
 
-/// A library of its own.
+/// A library that the test builds.
 struct Built {
     path: PathBuf,
     _folder: TempDir,

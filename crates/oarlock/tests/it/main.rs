@@ -1,8 +1,8 @@
-//! The engine from outside: one program, whose tests run side by side.
+//! Tests of the engine from outside, in one program whose tests run concurrently.
 //!
-//! A test that forks, confines a process, counts its threads or reads the kernels' counts of calls
-//! starts this program again with itself alone (`oarlock_testing::alone`). Apart are `memory.rs`, which
-//! has an allocator of its own, and `model.rs`, which loom is compiled into.
+//! A test that forks, confines a process, counts its threads or reads the kernels' call counters restarts this program with
+//! itself alone (`oarlock_testing::alone`). Two are programs of their own: `memory.rs`, which has its own allocator, and
+//! `stack.rs`, which ends if a kernel overflows its stack.
 #![allow(clippy::unwrap_used)]
 
 mod aead;

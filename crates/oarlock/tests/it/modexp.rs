@@ -8,7 +8,7 @@ use rand::RngExt;
 
 use crate::common::{accelerator, random_bytes};
 
-/// An odd number of exactly so many bits.
+/// Returns an odd number of exactly `bits` bits.
 fn modulus(bits: usize) -> BigUint {
     let mut number = BigUint::from_bytes_be(&random_bytes(&mut rand::rng(), bits.div_ceil(8)));
     for bit in bits as u64..number.bits() {
@@ -33,7 +33,7 @@ fn expected(modulus: &BigUint, base: Base<&[u8]>, exponent: &[u8], bytes: usize)
     [vec![0; bytes - significant.len()], significant].concat()
 }
 
-/// In both orders, at once and as a job.
+/// Checks both byte orders, in a call and as a job.
 fn check(modulus: &BigUint, sessions: &[AcceleratedModExp; 2], base: Base<&[u8]>, exponent: &[u8]) {
     let bytes = (modulus.bits() as usize).div_ceil(8);
     let expected = expected(modulus, base, exponent, bytes);

@@ -39,7 +39,7 @@ fn panics_everywhere_come_back_as_one_even_if_their_payloads_panic() {
         assert!(payload.is::<Bomb>());
         std::mem::forget(payload);
     }
-    // The helpers are as good as before.
+    // The helpers still work.
     let done = AtomicUsize::new(0);
     accelerator.work_together(3, &|| {
         meet(&done, threads);

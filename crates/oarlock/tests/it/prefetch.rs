@@ -1,4 +1,4 @@
-//! Keystream made ahead: the same bytes whatever is ready when, and no trouble at the edges.
+//! Prefetched keystream: the same bytes at any fill level, and all edge cases.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ fn key_of(operation: Algorithm) -> &'static [u8] {
     &KEY[..operation.key_bytes()]
 }
 
-/// Every one that has streams of another shape or speed.
+/// Algorithms and the bytes of their IVs, one for each shape and speed of streams.
 const OPERATIONS: [(Algorithm, usize); 4] = [
     (Algorithm::Aes128Ctr, 16),
     (Algorithm::Camellia128Ctr, 16),
@@ -31,7 +31,7 @@ const OPERATIONS: [(Algorithm, usize); 4] = [
     (Algorithm::ChaCha20, 12),
 ];
 
-/// The stream of `operation`, by RustCrypto.
+/// Returns the stream of `operation` by RustCrypto.
 fn oracle(operation: Algorithm, iv: &[u8], bytes: usize) -> Vec<u8> {
     fn stream<C: KeyIvInit + StreamCipher>(key: &[u8], iv: &[u8], bytes: usize) -> Vec<u8> {
         let mut stream = vec![0; bytes];
@@ -56,7 +56,7 @@ fn open(accelerator: &Accelerator, operation: Algorithm, iv: &[u8]) -> Accelerat
         .unwrap()
 }
 
-/// Waits until the streams are full, so that what follows is taken from them.
+/// Waits until the streams are full, so that the next requests use them.
 fn wait_until_full(cipher: &mut AcceleratedCtr<AnyStream>) {
     until("the streams are full", || {
         cipher.prefill(Duration::from_secs(1)) == 0
@@ -147,7 +147,7 @@ fn a_full_ring_of_another_nonce_is_not_used() {
     for (operation, iv_bytes) in OPERATIONS {
         let accelerator = builder().build().unwrap();
         let (old, mut new) = ([3; 16], [3; 16]);
-        // A byte of ChaCha20's nonce, and of the others' counter.
+        // A byte of ChaCha20's nonce, and of the other ciphers' counter.
         new[2] = 4;
         let mut cipher = open(&accelerator, operation, &old[..iv_bytes]);
         wait_until_full(&mut cipher);
@@ -179,7 +179,7 @@ fn a_new_key_every_few_bytes() {
 #[test]
 fn a_full_ring_serves_a_burst_and_says_so() {
     for (operation, iv_bytes) in OPERATIONS {
-        // No worker that might be at the last granule still.
+        // No worker, which might still be at the last granule.
         let accelerator = builder().max_threads(0).build().unwrap();
         let iv = vec![3; iv_bytes];
         let mut cipher = open(&accelerator, operation, &iv);
@@ -205,7 +205,7 @@ fn workers_fill_the_streams_while_nobody_asks() {
             continue;
         }
         let mut cipher = open(&accelerator, Algorithm::ChaCha20, &[0; 12]);
-        // All of it is made ahead at some time, whatever else disturbs the threads.
+        // At some time all of it is prefetched, whatever else disturbs the threads.
         until("a whole piece is made ahead", || {
             std::thread::sleep(Duration::from_millis(5));
             let mut data = [0; 4096];
@@ -251,7 +251,7 @@ fn two_thousand_ciphers_stay_under_the_memory_cap() {
         assert!(data[..] == oracle(Algorithm::Camellia128Ctr, iv, 100));
     }
     drop(ciphers);
-    // The threads that fill them let go soon after.
+    // The threads that fill the streams release them soon after.
     until("all are let go", || accelerator.prefetch_bytes() == 0);
 }
 

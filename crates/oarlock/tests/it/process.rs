@@ -45,7 +45,7 @@ fn no_thread_before_one_is_needed() {
     let accelerator = Accelerator::builder().min_threads(2).build().unwrap();
     assert_eq!(accelerator.threads(), 2);
     assert_eq!(tasks().len(), before.len() + 2);
-    // max_threads=0 means never.
+    // max_threads=0 means no thread, ever.
     let accelerator = Accelerator::builder()
         .max_threads(0)
         .strategy(Strategy::Stripe)
@@ -79,7 +79,7 @@ fn helpers_take_no_signals() {
             .find_map(|line| line.strip_prefix("SigBlk:"))
             .unwrap();
         let blocked = u64::from_str_radix(blocked.trim(), 16).unwrap();
-        // All but SIGKILL, SIGSTOP and the two that the C library keeps for itself.
+        // All signals but SIGKILL, SIGSTOP and the two that the C library reserves.
         assert_eq!(
             !blocked & !(1 << 8 | 1 << 18 | 1 << 31 | 1 << 32),
             0,
@@ -109,7 +109,7 @@ fn one_cpu_means_inline() {
     prefetch_on_one_cpu();
 }
 
-/// No helper of the pool is made; one of the idle class works while the consumer waits for input.
+/// The pool creates no helper; one of the idle class works while the consumer waits for input.
 fn prefetch_on_one_cpu() {
     for worker in [PrefetchWorker::Pool, PrefetchWorker::Idle] {
         let accelerator = prefetching(worker);
@@ -132,7 +132,7 @@ fn prefetch_on_one_cpu() {
         };
         let mut ready = pass();
         if idle {
-            // Its thread runs where no other wants to, so on a busy machine not soon.
+            // The idle class runs only when nothing else wants the CPU, so on a busy machine not soon.
             until("the idle class makes some ahead", || {
                 ready += pass();
                 ready > 0
@@ -200,7 +200,7 @@ fn a_fork_in_the_middle_of_a_stream_disturbs_neither() {
         let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
         let mut data = vec![0; 3_000_000];
         cipher.apply_keystream(&mut data[..1_000_001]);
-        // Another thread keeps the pool's locks and helpers busy while this one forks.
+        // Another thread keeps the pool's locks and helpers busy during this fork.
         let mut others = accelerator.ctr(&KEY, &IV).unwrap();
         std::thread::scope(|scope| {
             scope.spawn(move || {
@@ -208,7 +208,7 @@ fn a_fork_in_the_middle_of_a_stream_disturbs_neither() {
                     others.apply_keystream(&mut vec![0; 200_000]);
                 }
             });
-            // SAFETY: the child goes on with the stream, and leaves.
+            // SAFETY: the child continues the stream, and leaves.
             let child = unsafe { fork() };
             if child == 0 {
                 cipher.apply_keystream(&mut data[1_000_001..]);
@@ -236,7 +236,7 @@ fn a_fork_leaves_parent_and_child_with_streams_of_their_own() {
             let mut data = vec![0; 3_000_000];
             let (head, tail) = data.split_at_mut(1_000_001);
             cipher.apply_keystream(head);
-            // SAFETY: the child goes on with the stream, and leaves.
+            // SAFETY: the child continues the tail of the stream, and leaves.
             let child = unsafe { fork() };
             for piece in tail.chunks_mut(70_000) {
                 cipher.apply_keystream(piece);
@@ -276,13 +276,13 @@ fn no_lock_is_lost_in_a_fork() {
             .register(std::sync::Arc::new(Named(name, device)))
             .unwrap();
         assert!(accelerator.withdraw(name));
-        // A pool of its own, whose threads begin and end here.
+        // A pool whose threads begin and end here.
         striped()
             .ctr(&KEY, &IV)
             .unwrap()
             .apply_keystream(&mut vec![0; 20_000]);
     };
-    // The long form, by hand: 100,000 forks take some minutes.
+    // The long form, run by hand: 100,000 forks take some minutes.
     let rounds = std::env::var("OARLOCK_TEST_FORKS").map_or(500, |count| count.parse().unwrap());
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -291,10 +291,10 @@ fn no_lock_is_lost_in_a_fork() {
             }
         });
         for round in 0..rounds {
-            // SAFETY: the child uses all that this library has, as is being tested, and leaves.
+            // SAFETY: the child uses all of this library, as is being tested, and leaves.
             let child = unsafe { fork() };
             if child == 0 {
-                // The parent's other thread may have had its device there.
+                // The parent's other thread may have registered its device at the fork.
                 accelerator.withdraw("parents");
                 use_all("childs");
                 leave(0);
@@ -327,7 +327,7 @@ fn a_forked_child_has_its_streams_filled_by_whom_the_parent_had_them() {
     let (mut first, mut second) = (vec![0; 200_000], vec![0; 200_000]);
     prefilled.apply_keystream(&mut first[..1001]);
     filled.apply_keystream(&mut second[..1001]);
-    // SAFETY: the child goes on with its streams, and leaves.
+    // SAFETY: the child continues its streams, and leaves.
     let child = unsafe { fork() };
     if child == 0 {
         prefilled.apply_keystream(&mut first[1001..]);
@@ -358,14 +358,14 @@ fn a_forked_child_has_the_room_for_streams_to_itself() {
         .unwrap();
     let mut parents = accelerator.ctr(&KEY, &IV).unwrap();
     assert_eq!(accelerator.prefetch_bytes(), of_one);
-    // SAFETY: the child goes on with its streams, and leaves.
+    // SAFETY: the child continues and drops its streams, and leaves.
     let child = unsafe { fork() };
     if child == 0 {
         let is_free = accelerator.prefetch_bytes() == 0;
         let own = accelerator.ctr(&KEY, &IV).unwrap();
         let has_room = own.prefetch_bytes() == of_one;
         let is_full = accelerator.ctr(&KEY, &IV).unwrap().prefetch_bytes() == 0;
-        // Lets go of the parent's ring, which was not taken from this child's room.
+        // Drops the parent's ring, which does not count against this child's limit.
         let mut data = vec![0; 200_000];
         parents.apply_keystream(&mut data);
         drop(parents);
@@ -414,7 +414,7 @@ fn a_forked_child_can_drop_what_it_never_used() {
     let accelerator = striped();
     let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
     cipher.apply_keystream(&mut vec![0; 1_000_000]);
-    // SAFETY: the child only drops, and leaves.
+    // SAFETY: the child only drops values, and leaves.
     let child = unsafe { fork() };
     if child == 0 {
         drop((cipher, accelerator));
@@ -439,7 +439,7 @@ fn ten_thousand_accelerators_leak_nothing() {
             .apply_keystream(&mut data);
         assert!(accelerator.threads() > 0 || cpus() == 1);
     }
-    // A thread that has been joined may be listed for a moment longer.
+    // A joined thread may still be listed for a moment.
     until("only the threads of before", || tasks() == tasks_before);
     assert_eq!(fds(), fds_before);
 }
@@ -470,7 +470,7 @@ fn the_environment_is_ignored_under_at_secure() {
     fs::set_permissions(&copy, fs::Permissions::from_mode(0o6755)).unwrap();
     assert!(alone_as(with_nonsense(&copy)));
     fs::remove_dir_all(&folder).unwrap();
-    // The same words are refused where they count.
+    // The same words are refused in a program that reads them.
     let plain = as_child(&mut with_nonsense(&program)).output().unwrap();
     assert!(!plain.status.success());
 }

@@ -1,4 +1,4 @@
-//! Live figures: what a process shows of itself, and files that are none.
+//! Live figures: what a process publishes, and files that are not live figures.
 #![allow(unsafe_code)]
 
 use std::fs::{self, File, Permissions};
@@ -19,7 +19,7 @@ use oarlock_testing::{is_root, lossy, names, until};
 use crate::child::{end_of, fork, leave};
 use crate::sandbox::filter;
 
-/// Runs the test in a process of its own, whose files are in a folder of its own; false in that process.
+/// Runs the test in a process of its own with its own folder of files; returns false in that process.
 fn apart() -> bool {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());
@@ -37,7 +37,7 @@ fn here() -> Vec<Found> {
     found
 }
 
-/// The only ones.
+/// Returns the only figures there are.
 fn own() -> Figures {
     let mut found = here();
     assert_eq!(found.len(), 1, "{found:?}");
@@ -46,7 +46,7 @@ fn own() -> Figures {
     figures
 }
 
-/// Requests and bytes of an operation, by all processes or one.
+/// Returns the requests and bytes of an operation, of all processes or one.
 fn counted(
     figures: &Figures,
     process: Option<u32>,
@@ -169,7 +169,7 @@ fn threads_lose_nothing_though_there_are_more_of_them_than_seats() {
     let figures = own();
     let found = counted(&figures, None, "aes-128-gcm", Direction::Encrypt);
     assert_eq!(found, (300_000, 2_400_000));
-    // The threads that ended have left their seats.
+    // Threads that end release their seats.
     assert_eq!(figures.processes.len(), 1);
     until("their seats are free", || own().processes[0].threads == 0);
 }
@@ -188,12 +188,12 @@ fn forked_children_count_as_processes_of_their_own() {
     };
     seal(1);
     let (mut reader, mut writer) = std::io::pipe().unwrap();
-    // SAFETY: the child seals, waits and leaves.
+    // SAFETY: the child seals, waits and leaves without returning.
     let child = unsafe { fork() };
     if child == 0 {
         drop(writer);
         seal(20);
-        // Until the parent has looked.
+        // Waits until the parent has looked.
         let _ = std::io::Read::read(&mut reader, &mut [0]);
         leave(0);
     }
@@ -217,9 +217,9 @@ fn forked_children_count_as_processes_of_their_own() {
     assert_eq!(own_count.0, 4);
     std::io::Write::write_all(&mut writer, b"x").unwrap();
     assert_eq!(end_of(child), 0);
-    // It has gone, and this process goes on.
+    // The child has ended, and this process continues.
     assert_eq!(of_child(), 0);
-    // Its seat is somebody's again, empty.
+    // The child's seat is reused, and starts empty.
     for _ in 0..100 {
         std::thread::scope(|scope| {
             scope.spawn(|| seal(1));
@@ -320,22 +320,21 @@ fn jobs_and_lanes_are_counted() {
         (stats.alone, stats.groups, stats.in_groups, stats.faults)
     );
     assert_eq!(shown.alone + shown.in_groups, 16);
-    // By lanes, or alone where the CPU has none.
+    // In lanes, or alone if the CPU has none.
     let rows = ["private-key", "public-key"];
     let rows = rows.map(|name| counted(&figures, None, name, Direction::Encrypt).0);
     assert_eq!(rows.iter().sum::<u64>(), 16);
     assert_eq!((figures.waiting, figures.refused), (0, 0));
 }
 
-/// What the library does at the end of a process or of a thread, and where it begins to count, with a filter in place
-/// that the host has entered by then. It kills for kill(2), unlink(2), prctl(2) and all else that OpenSSH does not
-/// list.
+/// The end of a process or a thread, and the first count, make no system call that a host's filter kills for if it is
+/// installed by then. The filter kills for kill(2), unlink(2), prctl(2) and all else that OpenSSH does not list.
 #[test]
 fn no_end_and_no_beginning_is_a_call_that_a_filter_kills_for() {
     if apart() {
         return;
     }
-    // The process that has published ends.
+    // The publishing process itself ends.
     for counts in [false, true] {
         let status = within_filter(
             || {
@@ -348,7 +347,7 @@ fn no_end_and_no_beginning_is_a_call_that_a_filter_kills_for() {
             |accelerator| {
                 if counts {
                     seal(accelerator);
-                    // That it was free as it began to publish says nothing any more.
+                    // The process began to publish while unconfined, which no longer holds here.
                     long(accelerator);
                 }
             },
@@ -359,7 +358,7 @@ fn no_end_and_no_beginning_is_a_call_that_a_filter_kills_for() {
     let accelerator = accelerator();
     seal(&accelerator);
     let everywhere = |what: &str| {
-        // A child of it ends: that has counted before or within, or never.
+        // A child of it ends, which has counted before confinement, within it, in both, or never.
         for (before, within) in [(false, false), (true, false), (false, true), (true, true)] {
             let status = within_filter(
                 || before.then(|| seal(&accelerator)),
@@ -372,7 +371,7 @@ fn no_end_and_no_beginning_is_a_call_that_a_filter_kills_for() {
             );
             assert_eq!(status, 0, "{what}: a child, {before}, {within}");
         }
-        // One with an accelerator of its own, and helpers, lets go of it.
+        // A child with an accelerator of its own, and helpers, drops it.
         let status = within_filter(
             || {
                 let own = Accelerator::builder().publish(true).build().unwrap();
@@ -382,8 +381,8 @@ fn no_end_and_no_beginning_is_a_call_that_a_filter_kills_for() {
             |own| drop(own.take()),
         );
         assert_eq!(status, 0, "{what}: an accelerator goes");
-        // A thread that is confined alone ends.
-        // SAFETY: the child makes a thread, waits for it and leaves.
+        // A thread ends that alone is confined.
+        // SAFETY: the child creates a thread, waits for it and leaves.
         let child = unsafe { fork() };
         if child == 0 {
             leave(i32::from(!confined_thread_ends(&accelerator)));
@@ -391,7 +390,7 @@ fn no_end_and_no_beginning_is_a_call_that_a_filter_kills_for() {
         assert_eq!(end_of(child), 0, "{what}: a thread ends");
     };
     everywhere("seats are free");
-    // With no seat left, others would have to be asked after.
+    // With no seat left, the library would have to check whether other processes live.
     let together = std::sync::Barrier::new(80);
     std::thread::scope(|scope| {
         for _ in 1..80 {
@@ -412,7 +411,7 @@ fn no_end_and_no_beginning_is_a_call_that_a_filter_kills_for() {
     });
 }
 
-/// Which asks for CPUs, and for helpers.
+/// Applies a keystream long enough to ask for CPUs and helpers.
 fn long(accelerator: &Accelerator) {
     let mut cipher = accelerator.ctr(&[1; 16], &[0; 16]).unwrap();
     cipher.apply_keystream(&mut vec![0; 8 << 20]);
@@ -423,9 +422,9 @@ fn seal(accelerator: &Accelerator) {
     aead.seal(&[1; 12], b"", (&mut [0; 8][..]).into()).unwrap();
 }
 
-/// Has a child do one thing before it is confined, another then, and end in order, with all that runs at exit(3).
+/// Runs `before` in a child, confines it, runs `within`, and ends it with exit(3) and its handlers.
 fn within_filter<T>(before: impl FnOnce() -> T, within: impl FnOnce(&T)) -> i32 {
-    // SAFETY: the child uses this library, as is being tested, and leaves.
+    // SAFETY: the child only uses this library, which supports that, and ends by exit(3).
     let child = unsafe { fork() };
     if child == 0 {
         let made = before();
@@ -433,18 +432,19 @@ fn within_filter<T>(before: impl FnOnce() -> T, within: impl FnOnce(&T)) -> i32 
             leave(2);
         }
         within(&made);
-        // SAFETY: no precondition but that this process is one of this test's.
+        // SAFETY: this is the child, and the test registers no exit handler.
         unsafe { libc::exit(0) };
     }
     end_of(child)
 }
 
-/// By the C library: threads of the standard library end with calls of its own.
+/// Runs a thread that confines itself. The C library creates it: the standard library's threads end with system calls of
+/// their own.
 fn confined_thread_ends(accelerator: &Accelerator) -> bool {
     extern "C" fn confined(accelerator: *mut libc::c_void) -> *mut libc::c_void {
-        // SAFETY: as it is made below, it outlives the thread.
+        // SAFETY: the argument is the accelerator passed below, which outlives the thread.
         let accelerator = unsafe { &*accelerator.cast::<Accelerator>().cast_const() };
-        // The C library looks at the CPUs when a thread first asks for memory.
+        // The C library reads the CPUs when a thread first allocates.
         drop(std::hint::black_box(vec![0_u8; 100]));
         let is_confined = filter::enter().is_ok();
         seal(accelerator);
@@ -452,7 +452,7 @@ fn confined_thread_ends(accelerator: &Accelerator) -> bool {
     }
     let mut thread = 0;
     let mut result = std::ptr::null_mut();
-    // SAFETY: places for a thread's number and result; the accelerator is there until the thread has ended.
+    // SAFETY: both results have room, and the accelerator lives until the thread has been joined.
     let ended = unsafe {
         let argument = std::ptr::from_ref(accelerator).cast_mut().cast();
         libc::pthread_create(&mut thread, std::ptr::null(), confined, argument) == 0
@@ -461,7 +461,7 @@ fn confined_thread_ends(accelerator: &Accelerator) -> bool {
     ended && !result.is_null()
 }
 
-/// A process that goes into the background before it counts: the one that was started ends, and its file stays.
+/// A process that forks into the background before it counts keeps its file when the first process ends.
 #[test]
 fn a_file_of_a_process_that_goes_on_in_the_background_stays() {
     if apart() {
@@ -469,11 +469,11 @@ fn a_file_of_a_process_that_goes_on_in_the_background_stays() {
     }
     let (mut says, told) = std::io::pipe().unwrap();
     let (waits, mut goes_on) = std::io::pipe().unwrap();
-    // SAFETY: the children use this library, as is being tested, and leave.
+    // SAFETY: the children only use this library, as is being tested, and leave.
     let child = unsafe { fork() };
     if child == 0 {
         let accelerator = accelerator();
-        // SAFETY: the daemon uses this library, as its parent does, and leaves.
+        // SAFETY: the daemon only uses this library, as its parent does, and leaves.
         let daemon = unsafe { fork() };
         if daemon != 0 {
             leave(0);
@@ -491,7 +491,7 @@ fn a_file_of_a_process_that_goes_on_in_the_background_stays() {
     drop((told, waits));
     assert_eq!(end_of(child), 0);
     std::io::Read::read_exact(&mut says, &mut [0]).unwrap();
-    // Nothing has been counted yet, and the file is not taken for that of a process that has ended.
+    // Nothing has been counted yet, and the file is not mistaken for one of an ended process.
     published::clear();
     assert_eq!(here().len(), 1);
     std::io::Write::write_all(&mut goes_on, b"x").unwrap();
@@ -509,7 +509,7 @@ fn a_file_of_a_process_that_goes_on_in_the_background_stays() {
     });
 }
 
-/// A process that publishes until its standard input ends.
+/// Starts a process that publishes until its standard input ends.
 fn publisher(folder: &Path) -> std::process::Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
     as_child(&mut command)
@@ -529,7 +529,7 @@ fn files_in(folder: &Path) -> Vec<String> {
     }
 }
 
-/// Whether there is a single file, and it is whole: while one is made, it has another name.
+/// Whether the folder has one file and it is complete: an unfinished one has another name.
 fn has_one(folder: &Path) -> bool {
     matches!(&files_in(folder)[..], [name] if name.ends_with(".live"))
 }
@@ -551,7 +551,7 @@ fn what_a_process_leaves_goes_with_the_next_look() {
     assert_eq!(mode(&file), 0o600);
     drop(ends.stdin.take());
     assert!(ends.wait().unwrap().success());
-    // It may have been confined, and so removes nothing.
+    // The process cannot know that it was not confined, so it removes nothing.
     assert!(has_one(&folder));
 
     let mut killed = publisher(base.path());
@@ -561,7 +561,7 @@ fn what_a_process_leaves_goes_with_the_next_look() {
     killed.kill().unwrap();
     killed.wait().unwrap();
     assert!(has_one(&folder));
-    // Files of a process that was killed while it made one, and of one that makes one at this moment.
+    // A file of a process that was killed while it created one, and a file that is being created now.
     let unfinished = |name: &str, age: u64| {
         let file = fs::File::create(folder.join(name)).unwrap();
         let then = SystemTime::now() - Duration::from_secs(age);
@@ -639,7 +639,7 @@ fn files_that_are_none_are_named_and_hurt_nobody() {
         let why = found.figures.as_ref().unwrap_err();
         assert!(why.contains(reason), "{name}: {why}");
     }
-    // Counts that make no sense, and names with escape sequences.
+    // Impossible counts, and names with escape sequences.
     let mut hostile = right.clone();
     let end = hostile.len();
     hostile[64..128].fill(0xff);
@@ -671,7 +671,7 @@ fn a_folder_that_others_may_use_is_left_alone() {
     let base = tempfile::tempdir().unwrap();
     if is_child() {
         let accelerator = accelerator();
-        // It works, and is seen elsewhere or nowhere.
+        // The accelerator works, and publishes elsewhere or not at all.
         accelerator.aead(Algorithm::Aes128Gcm, &[7; 16]).unwrap();
         assert!(here().is_empty());
         return;

@@ -1,7 +1,7 @@
-//! `reservation=exclusive`: whatever is opened keeps `cipher_threads` threads once, from its opening until it is
-//! dropped, whatever its algorithm, however many keys it has and however often they change.
+//! `reservation=exclusive`: every opened object reserves `cipher_threads` threads once, from when it is opened until it is
+//! dropped, whatever its algorithm, the number of its keys and how often they change.
 //!
-//! Every object, on every path that gives it a key:
+//! The objects, and every call that gives one a key:
 //!
 //! | object | opened by | keys that follow |
 //! |---|---|---|
@@ -14,7 +14,7 @@
 //! | SRTP, each direction, each profile | `srtp_outbound`, `srtp_inbound` | `add_key`, `use_key`, `set_state` |
 //! | contexts of each kind | `stream_context`, `cbc_context`, `aead_context` | `set_key` |
 //!
-//! Contexts keep nothing before they have done some work, and go on without where nothing is left.
+//! Contexts reserve nothing before their first work, and continue without threads if none are left.
 
 use oarlock::aead::NonceSequence;
 use oarlock::packet::{esp, srtp, tls};
@@ -23,16 +23,16 @@ use oarlock_engine::aead::AeadContext;
 use oarlock_engine::cipher::CbcContext;
 use oarlock_engine::cipher::StreamContext;
 
-/// What was opened: a call gives it another key. Dropped, it gives back what it keeps.
+/// An opened object: a call gives it another key, and dropping it releases its threads.
 type Open = Box<dyn FnMut(u64) -> Result<(), Error>>;
 
-/// Opens one.
+/// Opens an object.
 type Opener = Box<dyn Fn(&Accelerator) -> Result<Open, Error>>;
 
 struct Object {
     name: String,
     open: Opener,
-    /// The same with a key that nothing takes, where there is one.
+    /// Opens the same object with an invalid key, if there is one.
     fail: Option<Opener>,
 }
 
@@ -159,7 +159,7 @@ fn associations() -> Vec<Object> {
     esp::Suite::ALL.iter().flat_map(of).collect()
 }
 
-/// Keys that know their secret, and others that do not.
+/// Returns keys with their secret for even rounds, and keys without it for odd ones.
 fn keys(suite: tls::Suite, round: u64) -> tls::Keys<'static> {
     match round % 2 {
         0 => tls::Keys::from_secret(suite, &KEY[..suite.secret_bytes()]),
@@ -205,7 +205,7 @@ fn datagrams() -> Vec<Object> {
                 Ok(Box::new(move |_| outbound.update()))
             })
             .failing(move |accelerator| accelerator.dtls_outbound(3, &wrong_keys(suite)).map(kept)),
-            // Of four epochs at once.
+            // With four epochs at once.
             Object::new(format!("dtls in {suite:?}"), move |accelerator| {
                 let mut inbound = accelerator.dtls_inbound(1, &keys(suite, 0))?;
                 Ok(Box::new(move |round| match round % 2 {
@@ -273,7 +273,7 @@ fn exclusive(max: usize, each: usize) -> Accelerator {
     builder.build().unwrap()
 }
 
-/// Threads that nothing keeps, fewer than 4096.
+/// Returns how many threads are not reserved, at most 4095.
 fn free(accelerator: &Accelerator) -> usize {
     let before = accelerator.options();
     let mut options = before;
@@ -318,20 +318,20 @@ fn every_object_keeps_its_threads_once_whatever_becomes_of_its_keys() {
                 };
                 assert_eq!(open(&accelerator).err(), Some(expected), "{it}");
             }
-            // Keys change while there is no thread left.
+            // Keys change while no thread is left.
             for round in 0..6 {
                 for object in &mut opened {
                     object(round).unwrap_or_else(|error| panic!("{it}: {error}"));
                 }
                 assert_eq!(free(&accelerator), left, "{it}: after {round} changes");
             }
-            // What is dropped gives back what it kept, and room for one more like it.
+            // A dropped object releases its threads, which suffice for one more like it.
             while opened.pop().is_some() {
                 assert_eq!(free(&accelerator), max - opened.len() * each, "{it}");
                 assert!(open(&accelerator).is_ok(), "{it}");
                 assert_eq!(free(&accelerator), max - opened.len() * each, "{it}");
             }
-            // What could not be opened keeps nothing.
+            // An object that could not be opened reserves nothing.
             if let Some(fail) = fail {
                 assert!(
                     matches!(fail(&accelerator), Err(Error::InvalidKey(_))),
@@ -367,7 +367,7 @@ fn objects_of_all_kinds_share_what_there_is() {
         }
     }
     assert_eq!(free(&accelerator), 0);
-    // One that has as many threads as it had, under options that now give more to each.
+    // An object keeps the threads it has when new options would give more to each.
     let mut options = accelerator.options();
     options.set("cipher_threads", "9").unwrap();
     accelerator.set_options(options).unwrap();
@@ -393,7 +393,7 @@ fn where_threads_are_shared_nothing_is_refused() {
 #[test]
 fn contexts_keep_their_threads_once_and_go_on_without() {
     let accelerator = exclusive(4, 2);
-    // Enough that each opens a session of its own, if it can.
+    // Enough data that each opens a session of its own, if it can.
     let mut data = vec![0; 4 << 20];
     let mut stream =
         StreamContext::new(accelerator.as_ref(), Algorithm::Aes128Ctr, &KEY[..16]).unwrap();
@@ -416,7 +416,7 @@ fn contexts_keep_their_threads_once_and_go_on_without() {
         aead.seal(&[1; 12], &[], data.as_mut_slice().into())
             .unwrap();
         assert_eq!(free(&accelerator), 0);
-        // Nothing is left for this one.
+        // No threads are left for this one.
         cbc.set_iv(IV);
         cbc.decrypt(data.as_mut_slice().into()).unwrap();
         assert_eq!(free(&accelerator), 0);

@@ -1,5 +1,5 @@
-//! What the software accelerator of 2008 got wrong, one test each (see docs/internals/process-model.md and
-//! the project's design: "Do better than the seed where it is weak").
+//! Faults of the software accelerator of 2008, one test each (see docs/internals/process-model.md and the project's design:
+//! "Do better than the seed where it is weak").
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +28,7 @@ fn an_iv_given_with_a_call_is_used() {
 
 #[test]
 fn set_iv_does_not_wait_for_work_under_way() {
-    // The pool is busy with somebody else's work until the IV is set.
+    // The pool is busy with other work until the IV is set.
     let accelerator = striped();
     let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
     let release = AtomicBool::new(false);
@@ -67,7 +67,7 @@ fn a_second_key_gives_its_own_stream() {
         cipher.apply_keystream(&mut data);
         assert!(data == reference(&key, &IV, 70_001), "round {round}");
     }
-    // Neither did it disturb another session.
+    // Nor did it disturb another session.
     let mut data = vec![0; 70_001];
     beside.apply_keystream(&mut data);
     assert!(data == reference(&KEY, &IV, 70_001));
@@ -96,7 +96,7 @@ fn short_calls_in_a_row_do_not_overrun() {
     let expected = reference(&KEY, &IV, 4096);
     for step in [1, 2, 3, 7, 15, 16, 17, 31, 33, 100] {
         let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
-        // One byte beyond each piece must stay as it is.
+        // The byte after each piece must not change.
         let mut data = vec![0; 4097];
         data[4096] = 0xee;
         let mut at = 0;
@@ -113,7 +113,7 @@ fn short_calls_in_a_row_do_not_overrun() {
 
 #[test]
 fn there_is_no_cipher_without_a_key() {
-    // The seed's hung when asked to encrypt before set_key. Here a cipher is made with its key.
+    // The seed hung when asked to encrypt before set_key. Here a cipher is created with its key.
     let error = striped().ctr(&[], &IV).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -141,7 +141,7 @@ fn teardown_does_not_race_with_work() {
                 });
             }
             start.wait();
-            // The handle goes while they work; the last of them takes the pool down.
+            // The handle is dropped while they work; the last of them ends the pool.
             drop(accelerator);
         });
     }

@@ -1,4 +1,4 @@
-//! Messages under a sequence of nonces: what an AEAD gives message by message, whatever was ready.
+//! Messages under a sequence of nonces: the same output as an AEAD message by message, at any fill level.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ const SEQUENCES: [NonceSequence; 2] = [
 
 #[test]
 fn nonces_are_those_of_the_protocols() {
-    // RFC 8448, section 3: the server's write IV, and XORed with 1.
+    // RFC 8448, section 3: the server's write IV, and the IV XORed with 1.
     let iv = [
         0x5d, 0x31, 0x3e, 0xb2, 0x67, 0x12, 0x76, 0xee, 0x13, 0x00, 0x0b, 0x30,
     ];
@@ -89,7 +89,7 @@ fn every_strategy_gives_the_same_messages() {
                         data == expected && tag == expected_tag,
                         "{operation} {strategy:?}"
                     );
-                    // A forged one does not count.
+                    // A forged message does not count.
                     let mut forged = tag;
                     forged[3] ^= 4;
                     let refused = receiver.open_next(&[1, 2], (&mut data[..]).into(), &forged);
@@ -120,7 +120,7 @@ fn what_was_made_ahead_is_used() {
             sender.seal_next(b"", (&mut [0; 1000][..]).into()).unwrap();
         }
         assert_eq!(sender.prefetched(), made as u64);
-        // Longer than was said: computed at once.
+        // Longer than `record_bytes_max`: computed without prefetching.
         sender.prefill(Duration::MAX);
         sender.seal_next(b"", (&mut [0; 1200][..]).into()).unwrap();
         assert_eq!(sender.prefetched(), made as u64);
@@ -182,7 +182,7 @@ fn any_record_length_and_any_budget_will_do() {
     }
 }
 
-/// Seals, sends, and breaks down before it says so.
+/// A device that panics, and may have sealed and sent the message before.
 struct Fragile;
 
 impl Device for Fragile {
@@ -229,7 +229,7 @@ fn a_number_that_a_device_was_given_seals_no_other_message() {
             }));
             assert!(panicked.is_err());
             assert_eq!(sender.sequence(), 1);
-            // The next goes elsewhere, under the next nonce.
+            // The next message goes to another device, under the next nonce.
             accelerator.withdraw("fragile");
             let (mut data, mut expected) = ([2; 500], [2; 500]);
             let tag = sender.seal_next(b"", (&mut data[..]).into()).unwrap();
@@ -239,7 +239,7 @@ fn a_number_that_a_device_was_given_seals_no_other_message() {
                 .unwrap();
             assert!(data == expected && tag == expected_tag);
             assert_eq!(sender.sequence(), 2);
-            // A message that was not opened may be tried again.
+            // A message that was refused may be tried again.
             let refused = sender.open_next(b"", (&mut data[..]).into(), &[0; 16]);
             assert_eq!(refused, Err(Error::AuthenticationFailed));
             assert_eq!(sender.sequence(), 2);

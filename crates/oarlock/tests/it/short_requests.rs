@@ -1,4 +1,4 @@
-//! Streams in requests of a few bytes, which share blocks, against the same stream in one request.
+//! Streams in requests of a few bytes, which share blocks, compared with the same stream in one request.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ fn open(accelerator: &Accelerator, algorithm: Algorithm, iv: &[u8]) -> Accelerat
     accelerator.stream(algorithm, key, iv).unwrap()
 }
 
-/// The streams that are built in, with the bytes of an IV.
+/// Returns the built-in streams, each with the bytes of its IV.
 fn streams() -> impl Iterator<Item = (Algorithm, usize)> {
     let built_in = Algorithm::ALL.iter().filter(|it| it.is_built_in());
     built_in.filter_map(|algorithm| match algorithm.kind() {
@@ -28,7 +28,7 @@ fn streams() -> impl Iterator<Item = (Algorithm, usize)> {
     })
 }
 
-/// In one request, without kernels of this library's own where there are others.
+/// Returns the stream in one request, without this library's kernels if another implementation exists.
 fn whole(algorithm: Algorithm, iv: &[u8]) -> Vec<u8> {
     let plain = accelerator_by("-aes,-avx2", Strategy::Inline);
     let mut stream = vec![0; STREAM_BYTES];
@@ -36,7 +36,7 @@ fn whole(algorithm: Algorithm, iv: &[u8]) -> Vec<u8> {
     stream
 }
 
-/// Mostly shorter than a block or a few of them.
+/// Returns a random length, mostly shorter than a few blocks.
 fn request_bytes(rng: &mut StdRng) -> usize {
     match rng.random_range(0..20) {
         0 => rng.random_range(0..3000),
@@ -82,7 +82,7 @@ fn any_cuts_and_seeks_give_the_stream_of_one_request() {
                             cipher.seek(position);
                         }
                         2 => {
-                            // Where the begun block may be.
+                            // Near the partial block.
                             position = position.saturating_sub(rng.random_range(0..100));
                             cipher.seek(position);
                         }
@@ -140,7 +140,7 @@ fn contexts_give_it_too() {
                         position = at;
                     }
                     1 => {
-                        // Another key in between leaves nothing of its own.
+                        // Another key in between leaves no state.
                         let at = context.counter();
                         context.set_key(&vec![0xa5; algorithm.key_bytes()]).unwrap();
                         context.apply((&mut [0; 20][..]).into());

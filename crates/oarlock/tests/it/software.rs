@@ -1,4 +1,4 @@
-//! The device `software` by itself: what it gives is what the kernels give, to the last refusal.
+//! The device `software` by itself: it returns what the kernels return, including every refusal.
 
 use cipher::{StreamCipher, StreamCipherSeek};
 use inout::InOutBuf;
@@ -21,7 +21,7 @@ const OPERATIONS: [Algorithm; 4] = [
     Algorithm::ChaCha20Poly1305,
 ];
 
-/// With no other device.
+/// Returns an accelerator with no other device.
 fn software() -> Accelerator {
     let accelerator = accelerator();
     assert!(accelerator.withdraw("cpu"));
@@ -35,7 +35,7 @@ fn open_session(operation: Algorithm) -> AcceleratedAead {
     aead
 }
 
-/// Ciphertext and tag by the kernels.
+/// Returns the kernels' ciphertext and tag.
 fn sealed(operation: Algorithm, nonce: &[u8], aad: &[u8], data: &[u8]) -> (Vec<u8>, [u8; 16]) {
     let mut data = data.to_vec();
     let (key, in_place) = (&KEY[..operation.key_bytes()], (&mut data[..]).into());
@@ -52,7 +52,7 @@ fn sealed(operation: Algorithm, nonce: &[u8], aad: &[u8], data: &[u8]) -> (Vec<u
 #[test]
 fn messages_of_every_length_are_those_of_the_kernels() {
     let mut random = StdRng::seed_from_u64(21);
-    // Among them the lengths around those at which data and associated data are cut.
+    // These include lengths around those at which data and associated data are cut.
     let lengths: Vec<usize> = (0..70)
         .chain([1000, 16_383, 16_384, 16_385, 32_768, 100_003])
         .collect();
@@ -88,7 +88,7 @@ fn messages_of_every_length_are_those_of_the_kernels() {
 fn keystream_from_anywhere_is_that_of_the_kernels() {
     let mut random = StdRng::seed_from_u64(24);
     let lengths: Vec<usize> = (0..140).chain([1000, 16_383, 100_003]).collect();
-    // All that one nonce has, but for its last block, behind which there is no position.
+    // The whole stream of one nonce except for its last block, after which there is no position.
     let last = (1 << 38) - 64;
     for bytes in lengths {
         let position = match bytes % 3 {
@@ -209,7 +209,7 @@ fn what_is_not_authentic_is_not_released() {
                     refuse(&[7; 12], b"aad", &altered, &tag);
                 }
             }
-            // And the session is none the worse for it.
+            // The session still works.
             let mut data = ciphertext.clone();
             aead.open(&[7; 12], b"aad", (&mut data[..]).into(), &tag)
                 .unwrap();

@@ -1,4 +1,4 @@
-//! Devices that block: for ciphers, and for public keys.
+//! Blocking devices, for ciphers and for public keys.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,7 +20,7 @@ use super::Sample;
 use crate::common::accelerator;
 use crate::common::keys::RSA1024;
 
-/// The kernels, as somebody else's driver, and how many sessions it has open.
+/// The kernels behind another driver, with a count of its open sessions.
 #[derive(Default)]
 struct Foreign(Arc<AtomicUsize>);
 

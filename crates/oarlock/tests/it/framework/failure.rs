@@ -1,5 +1,5 @@
-//! Devices that fail, stall, lie, answer twice or too late, and leave: each request is answered once, and
-//! rightly.
+//! Devices that fail, stall, return wrong results, answer twice or too late, and leave: each request is answered once, and
+//! correctly.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -21,7 +21,7 @@ use crate::common::accelerator;
 const KEY: [u8; 16] = [5; 16];
 const IV: [u8; 12] = [9; 12];
 
-/// A session whose messages are numbered, so that a lost, a doubled and a changed one would all show.
+/// Opens a session whose messages are numbered, so that a lost, doubled or changed one shows.
 fn session(framework: &Framework) -> FrameworkSession {
     let spec = SessionSpec::aead(Algorithm::Aes128Gcm, &KEY, &IV);
     framework.session(&spec).unwrap()
@@ -36,7 +36,7 @@ fn submit(session: &FrameworkSession) -> Job<Answer> {
         .unwrap()
 }
 
-/// Message `number` of the session, sealed.
+/// Returns message `number` of the session, sealed.
 fn sealed(number: u64) -> Vec<u8> {
     let mut nonce = IV;
     let low = nonce[4..].iter_mut().zip(number.to_be_bytes());
@@ -71,7 +71,7 @@ fn whatever_goes_wrong_every_request_is_answered_once_and_rightly() {
         let session = session(&framework);
         for number in 0..20 {
             let device = assert_sealed(submit(&session).wait().unwrap(), number);
-            // One that breaks the contract is avoided for a second from then on.
+            // A device that breaks the contract is avoided for a second.
             let is_trusted = !is_breach || number < 4;
             if number % 5 != 4 && is_trusted {
                 assert_eq!(device, "board", "{fault:?} {number}");
@@ -113,7 +113,7 @@ fn a_request_that_hangs_goes_elsewhere_and_its_late_answer_changes_nothing() {
         .map(|number| (number, submit(&session).wait().unwrap()))
         .collect();
     assert!(board.hanging() > 0);
-    // The answers are there while the board still has the requests.
+    // The answers arrive while the board still has the requests.
     board.release();
     for (number, answer) in answers {
         assert_sealed(answer, number);
@@ -142,7 +142,7 @@ fn a_late_answer_of_a_stalled_device_does_not_write_into_what_the_caller_has_by_
     assert_eq!(framework.health()["holder"].counts.late, 1);
 }
 
-/// Takes everything and answers nothing.
+/// A device that accepts everything and answers nothing.
 #[derive(Default)]
 struct Holder(Mutex<Vec<Task>>);
 
@@ -173,7 +173,7 @@ impl QueuedDevice for Holder {
 
 #[test]
 fn a_device_that_keeps_failing_is_left_alone_and_tried_again() {
-    // It recovers after its fifth request.
+    // The device recovers after its fifth request.
     let faults: Vec<_> = (1..=5)
         .map(|number| (Fault::Error, When::Once(number)))
         .collect();
@@ -212,13 +212,13 @@ fn health_outlives_sessions_and_registrations() {
     assert!(!framework.withdraw("board"));
     let again = engine("board", quick());
     framework.register(again.clone(), Check::Sample(0)).unwrap();
-    // For a second.
+    // Avoided for a second.
     let answer = submit(&session(&framework)).wait().unwrap();
     assert_eq!((&*answer.device, again.admitted()), ("cpu", 0));
     assert_eq!(framework.health()["board"].counts.breaches, 1);
 }
 
-/// A board that takes an hour.
+/// Returns a board that needs an hour for a request.
 fn slow() -> EngineBoard {
     EngineBoard {
         latency: Duration::from_secs(3600),
@@ -237,7 +237,7 @@ fn what_a_device_has_when_it_leaves_goes_elsewhere() {
     for (number, job) in (0..).zip(jobs) {
         assert_eq!(assert_sealed(job.wait().unwrap(), number), "cpu");
     }
-    // It answers all of them now, to nobody.
+    // The board answers all of them now, but nobody waits for it.
     board.kill();
     assert_eq!(framework.health()["board"].counts.late, 20);
 }
@@ -284,7 +284,7 @@ fn a_queue_that_is_full_gives_the_request_back_whole() {
     let request = Request::encrypt(data);
     let QueueFull(back) = session.submit(request.clone()).unwrap_err();
     assert_eq!(back, request);
-    // It has used no nonce up.
+    // The refused request has used no nonce.
     assert_eq!(session.next_number(), Some(2));
     board.kill();
     for (number, job) in (0..).zip(jobs) {
@@ -390,7 +390,7 @@ fn a_callback_gets_what_a_device_made() {
     }
 }
 
-/// Does what its name says.
+/// A device that misbehaves as its name says.
 struct Odd(&'static str, SimulatedEngine);
 
 impl BlockingDevice for Odd {
@@ -447,7 +447,7 @@ fn drivers_without_a_queue_may_do_anything_too() {
         }
         let counts = framework.health()[name].counts;
         assert_eq!((counts.done, answered > 0), (answered, is_right), "{name}");
-        // To print a panic takes long enough to be taken for a stall.
+        // Printing a panic takes long enough to count as a stall.
         let faults = counts.failed + counts.breaches + counts.stalled;
         assert!(is_right || faults > 0, "{name}");
     }
@@ -462,8 +462,7 @@ fn a_forked_child_is_told_and_its_parent_goes_on() {
     let (framework, board) = with_board(slow(), Check::Sample(0));
     let session = session(&framework);
     let job = submit(&session);
-    // SAFETY: the child does nothing that another thread of the parent's could keep it from, as is to be
-    // shown, and leaves.
+    // SAFETY: the child calls nothing that depends on another of the parent's threads, as is to be shown, and leaves.
     let child = unsafe { fork() };
     if child == 0 {
         let is_told = job.is_finished()

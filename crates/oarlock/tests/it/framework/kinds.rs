@@ -1,4 +1,4 @@
-//! Every fault in every kind of request, and a device that leaves with one of each.
+//! Every fault with every kind of request, and a device that leaves while it has one of each.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ const FAULTS: [Fault; 10] = [
     Fault::Half,
 ];
 
-/// Requests of all kinds, each with what is to come of it.
+/// Requests of all kinds, each with its expected result.
 struct Kinds {
     samples: Vec<Sample>,
     key: RsaPrivateKey,
@@ -102,7 +102,7 @@ fn every_fault_in_every_kind_of_request_leaves_one_right_answer() {
         };
         let (sessions_of, _board) = board();
         for (sample, direction, _) in kinds.data(&sessions_of) {
-            // One that has not been seen to fail.
+            // A board without known faults.
             let (framework, device) = board();
             let session = framework.session(&sample.spec()).unwrap();
             let answer = submit(sample, direction, &session).wait().unwrap();
@@ -111,7 +111,7 @@ fn every_fault_in_every_kind_of_request_leaves_one_right_answer() {
             assert_eq!(framework.in_flight(), 0);
             if device.admitted() > 0 {
                 let (is_done, is_faulty) = is_seen(&framework);
-                // A wrong tag is a fault as is a wrong text; of no bytes nothing can be wrong.
+                // A wrong tag is a fault, and so is a wrong text; an empty result cannot be wrong.
                 let has_text = sample.layout.encrypted.len() + sample.tag_bytes > 0;
                 assert_eq!(is_done, is_boards, "{said} {}", sample.service);
                 assert!(
@@ -146,7 +146,7 @@ fn a_device_that_leaves_hands_on_one_of_each_kind() {
         .map(|(sample, direction, session)| submit(sample, *direction, session))
         .collect();
     let signature = kinds.sign(&framework);
-    // A chain, of which one link is there and the others wait for it.
+    // A chain: one link is queued, and the others wait for it.
     let chain = framework
         .session(&SessionSpec::cipher(
             Algorithm::Aes128Cbc,
@@ -160,7 +160,7 @@ fn a_device_that_leaves_hands_on_one_of_each_kind() {
             chain.submit(request).unwrap()
         })
         .collect();
-    // All but what is for the CPU alone.
+    // All requests but those for the CPU only.
     assert!(board.admitted() > 30, "{}", board.admitted());
     assert!(framework.withdraw("board"));
     for (job, (sample, direction, _)) in jobs.into_iter().zip(&data) {

@@ -1,4 +1,4 @@
-//! Devices for data that are shared libraries: the example in C.
+//! Data devices in shared libraries: the example in C.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ impl Built {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("data.so");
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        // OpenSSL 3 calls its functions of HMAC old.
+        // OpenSSL 3 deprecates its HMAC functions.
         let status = Command::new("gcc")
             .args([
                 "-Wall",
@@ -180,7 +180,7 @@ fn a_library_that_writes_behind_its_data_ends_the_process() {
         let session = framework.session(&sample.spec()).unwrap();
         let request = sample.request(Direction::Encrypt, sample.plain.clone().into());
         let answer = session.submit(request.at(Place::Device)).unwrap().wait();
-        // It may be answered by another device first; the process ends all the same.
+        // Another device may answer first; the process ends all the same.
         loop {
             std::thread::park();
             assert!(answer.is_ok());

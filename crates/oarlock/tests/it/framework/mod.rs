@@ -26,7 +26,7 @@ use rand::{RngExt, rngs::StdRng};
 
 use crate::common::{accelerator, random_bytes};
 
-/// A board, and a framework that has it.
+/// Returns a framework with a board.
 fn with_board(board: EngineBoard, check: Check) -> (Framework, Arc<SimulatedEngine>) {
     let framework = Framework::new(&accelerator());
     let device = engine("board", board);
@@ -38,7 +38,7 @@ fn engine(name: &str, board: EngineBoard) -> Arc<SimulatedEngine> {
     Arc::new(SimulatedEngine::new(name, board, visible_cpu().unwrap()).unwrap())
 }
 
-/// At once, and at no cost.
+/// Returns a board that answers at once, at no cost.
 fn quick() -> EngineBoard {
     EngineBoard {
         bytes_per_second: 1_000_000_000_000,
@@ -62,7 +62,7 @@ fn faulty(faults: &[(Fault, When)]) -> EngineBoard {
     }
 }
 
-/// Keys for a service, and a message: what it is, and what is to come of it.
+/// Keys for a service, and a message with its expected result.
 struct Sample {
     service: Service,
     key: Vec<u8>,
@@ -71,13 +71,13 @@ struct Sample {
     tag_bytes: usize,
     layout: Layout,
     plain: Vec<u8>,
-    /// The same with its encryption and its tag, by other implementations.
+    /// The message encrypted, with its tag, by other implementations.
     sealed: Vec<u8>,
-    /// What that is decrypted to.
+    /// The expected decryption of `sealed`.
     opened: Vec<u8>,
 }
 
-/// One of each kind, and of some two.
+/// One service of each kind, and two of some kinds.
 const SERVICES: [Service; 17] = [
     Service::Cipher(Algorithm::Aes128Ctr),
     Service::Cipher(Algorithm::Aes256Ctr),
@@ -167,7 +167,7 @@ impl Sample {
             opened: Vec::new(),
             plain,
         };
-        // The tag of TLS lies within what is encrypted, with a padding behind it.
+        // The tag of TLS is within the encrypted part, followed by padding.
         let is_cbc = cipher.is_some_and(|cipher| cipher.kind() == oarlock::Kind::Cbc);
         let is_tls = matches!(
             service,
@@ -265,7 +265,7 @@ impl Sample {
         }
     }
 
-    /// What a request of that direction is given, and what it should make.
+    /// Returns the input of a request in that direction, and its expected output.
     fn sides(&self, direction: Direction) -> (&[u8], &[u8]) {
         match direction {
             Direction::Encrypt => (&self.plain, &self.sealed),

@@ -1,4 +1,4 @@
-//! Other implementations of what the framework does.
+//! Other implementations of the framework's services.
 
 use aes_gcm::aead::{AeadInOut, KeyInit};
 use cbc::cipher::{BlockModeEncrypt, KeyIvInit, StreamCipher};
@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256, Sha384, Sha512};
 
 use crate::common::apply_reference;
 
-/// Encrypts from an IV on; XORs keystream, of stream ciphers.
+/// Encrypts `data` from an IV on; a stream cipher XORs its keystream.
 pub fn encrypt(algorithm: Algorithm, key: &[u8], iv: &[u8], data: &mut [u8]) {
     match algorithm {
         Algorithm::ChaCha20 => {
@@ -36,7 +36,7 @@ fn cbc_by<C: KeyIvInit + BlockModeEncrypt>(key: &[u8], iv: &[u8], data: &mut [u8
     }
 }
 
-/// Encrypts, and returns the tag.
+/// Encrypts `data` and returns the tag.
 pub fn seal(
     algorithm: Algorithm,
     key: &[u8],

@@ -1,4 +1,4 @@
-//! Data in segments of any lengths, none and one among them, give what the same data in one piece do.
+//! Scattered data: segments of any lengths, including 0 and 1, produce the same output as one piece.
 
 use oarlock::framework::{
     Buffers, ChainOrder, Framework, FrameworkSession, HashAlgorithm, IvBytes, Layout, Place,
@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 use super::SERVICES;
 use crate::common::{accelerator, random_bytes};
 
-/// Segments of a mean length that is short or long, of which many are empty or of one byte.
+/// Cuts data into segments of a short or long mean length; many are empty or have one byte.
 fn segments(data: &[u8], random: &mut StdRng) -> Vec<Vec<u8>> {
     let longest = [1, 20, 300, 3000, 30_000][random.random_range(0..5)];
     let mut segments = Vec::new();
@@ -19,7 +19,7 @@ fn segments(data: &[u8], random: &mut StdRng) -> Vec<Vec<u8>> {
         let bytes = match random.random_range(0..6) {
             0 => 0,
             1 => 1,
-            // So that some end where blocks do.
+            // A multiple of 64, so that some end at a block's edge.
             2 => random.random_range(0..=longest) & !63,
             _ => random.random_range(0..=longest),
         };
@@ -104,7 +104,7 @@ impl Case {
         }
     }
 
-    /// With bytes before, between and behind that nothing is done to; the tag before the rest or behind it.
+    /// Returns a layout with unprocessed bytes before, between and after the parts, and the tag first or last.
     fn layout(&self, random: &mut StdRng) -> (Layout, usize) {
         let gap = |random: &mut StdRng| random.random_range(0..40_usize);
         let length = |random: &mut StdRng| match random.random_range(0..4) {

@@ -1,4 +1,4 @@
-//! Every service, in every kind of buffer, on every kind of device, gives what other implementations do.
+//! Every service, in every kind of buffer and on every kind of device, agrees with other implementations.
 
 use oarlock::framework::{
     Buffers, Check, Framework, HashAlgorithm, Iv, Layout, Place, Request, Service, SessionSpec,
@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 use super::{SERVICES, Sample, quick, with_board};
 use crate::common::accelerator;
 
-/// In one piece, in random pieces, or in such and to others.
+/// Returns buffers of one piece, of random pieces in place, or of random pieces with others for the output.
 fn buffers(data: &[u8], random: &mut StdRng) -> Buffers {
     let pieces = |random: &mut StdRng, data: &[u8]| {
         let mut pieces = Vec::new();
@@ -33,7 +33,7 @@ fn buffers(data: &[u8], random: &mut StdRng) -> Buffers {
     }
 }
 
-/// The queue and a thread that is woken for it would take longer.
+/// Queueing the request and waking a thread for it would take longer.
 #[test]
 fn of_a_batch_what_is_short_and_gains_nothing_in_a_group_is_done_at_once() {
     let framework = Framework::new(&accelerator());
@@ -76,9 +76,9 @@ fn every_service_is_that_of_others_wherever_it_is_done() {
             }
         }
     }
-    // One in five was given to it, but those whose tag is encrypted.
+    // One request in five is for the board, except those that encrypt their tag.
     assert!(board.admitted() > 1000, "{}", board.admitted());
-    // The last one may have its answer before it is counted.
+    // The last answer may arrive before it is counted.
     until("all are counted", || {
         framework.health()["board"].counts.done == board.admitted()
     });
@@ -113,7 +113,7 @@ fn a_forgery_is_refused_and_its_data_are_as_they_were() {
             }
         }
     }
-    // To have found a forgery is no fault of the device's.
+    // A forgery that the device reports is no fault of the device.
     let health = framework.health()["board"];
     assert_eq!(health.counts.done, board.admitted());
     assert_eq!(health.counts.breaches + health.counts.failed, 0);

@@ -1,4 +1,4 @@
-//! Sessions that move in mid-stream: keystream, chains and numbers go on where they were.
+//! Sessions that move in mid-stream: keystream, chaining values and numbers continue.
 
 use oarlock::device::{Fault, When};
 use oarlock::framework::{Check, Framework, Place, Request, SessionSpec};
@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 use super::{engine, faulty, references};
 use crate::common::{accelerator, random_bytes};
 
-/// Two boards, one of which fails one request in three.
+/// Returns a framework with two boards, one of which fails one request in three.
 fn framework() -> Framework {
     let framework = Framework::new(&accelerator());
     let bad = faulty(&[
@@ -44,7 +44,7 @@ fn a_stream_goes_on_at_its_byte_wherever_its_pieces_are_done() {
     ] {
         let framework = framework();
         let key = random_bytes(&mut random, algorithm.key_bytes());
-        // Carries out of the low bits on the way, where the cipher has such.
+        // An IV whose low bits carry, if the cipher has a counter.
         let iv = vec![0xff; iv_bytes];
         let session = framework
             .session(&SessionSpec::cipher(algorithm, &key, &iv))
@@ -94,7 +94,7 @@ fn a_chain_goes_on_from_its_last_block_wherever_that_is_made() {
     };
     let mut made = [Vec::new(), Vec::new()];
     for (at, data) in [&plain, &expected].into_iter().enumerate() {
-        // All are submitted before any is waited for.
+        // All pieces are submitted before any is waited for.
         let jobs: Vec<_> = pieces(&mut random, data)
             .into_iter()
             .map(|piece| {
@@ -191,7 +191,7 @@ fn numbers_of_messages_follow_their_submission() {
         (sealing.next_number(), opening.next_number()),
         (Some(200), Some(200))
     );
-    // One behind.
+    // A message that is one number behind.
     let late = submit(&sealing, Request::encrypt(vec![0; 16]), Place::Auto)
         .wait()
         .unwrap();

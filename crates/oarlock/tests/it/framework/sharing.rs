@@ -1,5 +1,5 @@
-//! One board for several processes, which are killed, stopped, and write over what is theirs: the others go on,
-//! and what they get is right.
+//! Several processes share a board. Some are killed or stopped, or overwrite their part of it: the others continue, with
+//! correct results.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::FileExt;
@@ -19,7 +19,7 @@ use oarlock_testing::{seeded_noise, until, until_some};
 use super::references;
 use crate::common::accelerator;
 
-/// One request in so many microseconds, of whatever size.
+/// Returns a board that needs `request_us` microseconds for a request of any size.
 fn board(request_us: u64) -> EngineBoard {
     EngineBoard {
         units: 1,
@@ -36,7 +36,7 @@ struct Shared {
     board: Board,
 }
 
-/// What processes know of it.
+/// Where the processes find the board.
 struct Board {
     path: PathBuf,
     request_us: u64,
@@ -53,7 +53,7 @@ impl Shared {
         }
     }
 
-    /// This test again, in a process of its own that does `role`, when it has begun.
+    /// Starts this test in another process that plays `role`, and returns when it has begun.
     fn neighbour(&self, role: &str) -> Neighbour {
         let mut command = Command::new(std::env::current_exe().unwrap());
         let child = as_child(&mut command)
@@ -72,7 +72,7 @@ impl Shared {
     }
 }
 
-/// Killed with its handle.
+/// Another process, killed on drop.
 struct Neighbour(Child);
 
 impl Neighbour {
@@ -98,7 +98,7 @@ fn open(of: &Board) -> Result<Arc<SimulatedEngine>, oarlock::Error> {
     SimulatedEngine::open_shared("board", board(of.request_us), cpu, &of.path).map(Arc::new)
 }
 
-/// A process's own view: the board, and nothing faster.
+/// Returns this process's framework, with the board and nothing faster.
 fn framework(board: &Board) -> (Framework, Arc<SimulatedEngine>) {
     let framework = Framework::new(&accelerator());
     let device = open(board).unwrap();
@@ -112,7 +112,7 @@ const KEY: [u8; 16] = [5; 16];
 const IV: [u8; 12] = [9; 12];
 const BYTES: usize = 100;
 
-/// A session whose messages are numbered, so that a lost, a doubled and a changed one would all show.
+/// A session whose messages are numbered, so that a lost, doubled or changed one shows.
 struct Numbered {
     session: FrameworkSession,
     number: u64,
@@ -161,7 +161,7 @@ fn sealed(number: u64) -> Vec<u8> {
     [data, tag].concat()
 }
 
-/// What a neighbour does until it is killed; false in the test itself.
+/// Plays a neighbour's role until the process is killed; returns false in the test itself.
 fn is_neighbour() -> bool {
     if !is_child() {
         return false;
@@ -171,7 +171,7 @@ fn is_neighbour() -> bool {
         request_us: std::env::var(REQUEST_US).unwrap().parse().unwrap(),
     };
     let begun = || println!("{BEGUN}");
-    // Whatever becomes of the test.
+    // Ends even if the test does not.
     let end = Instant::now() + oarlock_testing::LIMIT;
     match &*std::env::var(ROLE).unwrap() {
         "works" => {
@@ -196,7 +196,7 @@ fn is_neighbour() -> bool {
                 seed += 1;
                 let (bytes, at) = noise(seed, &range);
                 file.write_all_at(&bytes, at).unwrap();
-                // The head, now and then, as a number that might be one.
+                // Sometimes the queue's head, with a plausible number.
                 if seed % 4 == 0 {
                     file.write_all_at(&(seed % 2048).to_le_bytes(), range.start)
                         .unwrap();
@@ -215,7 +215,7 @@ fn is_neighbour() -> bool {
                 seed += 1;
                 let (bytes, at) = noise(seed, &all);
                 file.write_all_at(&bytes, at).unwrap();
-                // The numbers at the beginning, too: whose turn it is, and until when units are busy.
+                // Sometimes the numbers at the beginning as well: the turns, and the times until which units are busy.
                 if seed % 4 == 0 {
                     file.write_all_at(&bytes[..8], 8 * (seed / 4 % 70)).unwrap();
                 }
@@ -226,11 +226,11 @@ fn is_neighbour() -> bool {
     true
 }
 
-/// Some bytes for somewhere in a range.
+/// Returns random bytes for a random place in `range`.
 fn noise(seed: u64, range: &std::ops::Range<u64>) -> (Vec<u8>, u64) {
     let mut bytes = seeded_noise(seed, 512);
     let place = u64::from_le_bytes(bytes[..8].try_into().unwrap()) & !7;
-    // Numbers of all lengths, states of all kinds.
+    // Numbers of all lengths, and all kinds of states.
     for number in bytes.chunks_exact_mut(8) {
         let length = usize::from(number[0] % 9);
         number[length.min(7)..7].fill(0);
@@ -250,7 +250,7 @@ fn a_neighbour_that_is_killed_stops_nobody_and_leaves_its_queue_to_the_next() {
         let neighbour = shared.neighbour("works");
         assert!(open(&shared.board).is_err(), "both queues are somebody's");
         messages.run(50 + 8 * round);
-        // In the middle of what it does, by SIGKILL.
+        // Killed with SIGKILL in the middle of its work.
         drop(neighbour);
         messages.run(100);
         until_some("its queue is free", || open(&shared.board).ok());
@@ -277,7 +277,7 @@ fn a_neighbour_that_is_stopped_stops_nobody_and_goes_on_where_it_was() {
         neighbour.signal(Signal::CONT);
         messages.run(1 + round % 5);
     }
-    // It would have ended if one of its own messages had been wrong.
+    // The neighbour would have ended if one of its own messages had been wrong.
     assert!(neighbour.is_running());
     let health = framework.health()["board"];
     assert_eq!(health.counts.done, messages.number, "{health:?}");
@@ -294,7 +294,8 @@ fn a_neighbour_that_writes_over_its_own_queue_harms_nobody_else() {
     let mut messages = Numbered::new(&framework);
     let mut writer = shared.neighbour("writes over its queue");
     let mut honest = shared.neighbour("works");
-    // It may have units do what takes a second: the longest request that there is. What waits then is done elsewhere.
+    // The writer may make units compute the longest possible request, a second's work. Waiting requests then move to another
+    // device.
     for _ in 0..40 {
         messages.run(50);
     }
@@ -324,7 +325,7 @@ fn a_neighbour_that_writes_over_all_of_the_file_costs_the_board_and_no_answer() 
     }
     assert!(writer.is_running());
     drop(writer);
-    // With what it has left there.
+    // Despite what the neighbour left there.
     until("the board is of use again", || {
         let before = messages.on_board;
         messages.run(20);
@@ -370,12 +371,12 @@ fn neighbours_that_begin_at_once_make_a_board_slow_and_not_stalled() {
     let shared = Shared::new(4, 300);
     let (framework, _device) = framework(&shared.board);
     let mut messages = Numbered::new(&framework);
-    // It knows the board alone, as regular as it is.
+    // Only the board is known, at its regular pace.
     for _ in 0..10 {
         messages.run(120);
     }
     let neighbours: Vec<_> = (0..3).map(|_| shared.neighbour("works")).collect();
-    // Each of its requests takes four times as long as it did, from one moment to the next.
+    // From one moment to the next, each of its requests takes four times as long.
     for _ in 0..12 {
         messages.run(120);
     }
@@ -384,7 +385,7 @@ fn neighbours_that_begin_at_once_make_a_board_slow_and_not_stalled() {
         messages.run(120);
     }
     let health = framework.health()["board"];
-    // A busy machine may hold up a request or two; the board is to be taken for stalled by none that starts.
+    // A busy machine may delay a request or two; but no process that starts may take the board for stalled.
     let counts = health.counts;
     assert!(
         counts.opened == 0 && counts.stalled * 100 < messages.number,
@@ -405,7 +406,7 @@ fn a_forked_child_leaves_its_parents_queue_alone() {
     let mut messages = Numbered::new(&framework);
     messages.run(10);
     let before = queue_of(&shared.board.path, &device);
-    // SAFETY: the child uses what it has inherited as it is to be shown, and leaves.
+    // SAFETY: the child uses inherited state, as is to be shown, and leaves.
     let child = unsafe { fork() };
     if child == 0 {
         use oarlock::framework::QueuedDevice as _;

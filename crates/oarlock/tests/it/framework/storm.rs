@@ -1,5 +1,5 @@
-//! Requests of all kinds, with faults on all devices but one: none is lost, none answered twice, none
-//! wrong. `OARLOCK_STORM_REQUESTS=1000000` is the long form.
+//! Requests of all kinds, with faults on all devices but one: none is lost, answered twice or wrong.
+//! `OARLOCK_STORM_REQUESTS=1000000` runs the long form.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -21,7 +21,7 @@ fn no_request_is_lost_or_doubled_or_wrong() {
     let requests = std::env::var("OARLOCK_STORM_REQUESTS");
     let requests: usize = requests.map_or(100_000, |count| count.parse().unwrap());
     let framework = Framework::new(&accelerator());
-    // All that devices do without being believed.
+    // All faults of a device whose results are checked.
     let liar = EngineBoard {
         seed: 2,
         jitter: 0.5,
@@ -88,7 +88,7 @@ fn no_request_is_lost_or_doubled_or_wrong() {
             (number, expected)
         })
         .collect();
-    // A stream that moves with every piece: its pieces are checked by their place.
+    // A stream that moves with every piece; the pieces are checked by position.
     let stream = framework
         .session(&SessionSpec::cipher(
             Algorithm::Aes128Ctr,
@@ -161,7 +161,7 @@ fn no_request_is_lost_or_doubled_or_wrong() {
             let request = samples[at].request(direction, given.to_vec().into());
             let expected = Expected::Sample(at, direction);
             match kind {
-                // With its own keys.
+                // A request with its own keys.
                 1 => (None, request.with_keys(&samples[at].spec()), expected),
                 _ => (Some(&sessions[at]), request, expected),
             }
@@ -181,7 +181,7 @@ fn no_request_is_lost_or_doubled_or_wrong() {
         }
         checked += check_some(&expected, false);
         if number % 1000 == 999 {
-            // What hung so far comes late.
+            // Delayed answers arrive late.
             dozy.release();
         }
     }

@@ -1,4 +1,4 @@
-//! Requests that have their own keys: what they make, where, and what is left of the keys.
+//! Requests with their own keys: their results, where they are computed, and what remains of the keys.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -54,7 +54,7 @@ fn it_makes_what_a_session_makes_wherever_it_is_done() {
             }
         }
     }
-    // Half of the requests were for the board alone, and it also gets some of those for any device.
+    // Half of the requests are for the board only, and some of those for any device reach it too.
     assert!(board.admitted() > 400, "{}", board.admitted());
     assert_eq!(framework.in_flight(), 0);
 }
@@ -72,7 +72,7 @@ fn each_begins_at_its_own_iv_and_not_where_another_ended() {
             framework.submit(request).unwrap().wait().unwrap().buffers
         };
         assert_eq!(made(), made());
-        // As the session's first request.
+        // The same result as that of the session's first request.
         let session = framework.session(&spec).unwrap();
         let first = session.submit(Request::encrypt(vec![0; 64])).unwrap();
         assert_eq!(first.wait().unwrap().buffers, made());
@@ -101,7 +101,7 @@ fn a_batch_has_a_key_for_each() {
             assert!(answer.buffers.into_output() == expected);
         }
     }
-    // 32 of one kind, which are computed in lanes, each with its key.
+    // 32 requests of one kind, which are computed in lanes, each with its key.
     let keys: Vec<[u8; 16]> = (0..32).map(|number| [number; 16]).collect();
     let spec = |key| SessionSpec::cipher(Algorithm::Aes128Cbc, key, &[1; 16]);
     let batch = keys
@@ -142,7 +142,7 @@ fn what_is_wrong_with_it_is_told_with_its_data() {
         assert!(matches!(error, Error::InvalidInput(_)), "{error}");
     }
     assert!(matches!(outcome(given()), Err(Error::InvalidInput(_))));
-    // A session has its own.
+    // A request in a session may not have keys of its own.
     let spec = SessionSpec::cipher(Algorithm::Aes128Ctr, &[1; 16], &[2; 16]);
     let session = framework.session(&spec).unwrap();
     let answer = session.submit(given().with_keys(&spec)).unwrap().wait();
@@ -207,7 +207,7 @@ fn a_failure_moves_it_with_its_keys() {
     assert_eq!(framework.in_flight(), 0);
 }
 
-/// Takes tasks and answers none, until it is told to.
+/// A device that accepts tasks and answers none until it is released.
 struct Holder(Mutex<Vec<Task>>);
 
 impl QueuedDevice for Holder {

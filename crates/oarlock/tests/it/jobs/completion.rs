@@ -1,4 +1,4 @@
-//! Results by callback, by a queue of results and by its descriptor; and callers who meet.
+//! Results by callback, by a completion queue and by its descriptor; and concurrent callers.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,7 +27,7 @@ fn every_job_calls_once() {
         }
         drop(sender);
         let mut called = HashSet::new();
-        // It ends when the last function is gone.
+        // The loop ends when the last callback has been dropped.
         for (number, signature) in receiver {
             verify(&rsa, &[number], &signature.unwrap());
             assert!(called.insert(number));
@@ -116,7 +116,7 @@ fn results_come_in_the_order_asked_for() {
     }
 }
 
-/// As an event loop does it: nothing but the descriptor says when to look.
+/// Takes results as an event loop does: only the descriptor says when to look.
 #[test]
 fn the_descriptor_is_readable_as_long_as_there_is_something_to_take() {
     for max_threads in [0, 2] {
@@ -157,12 +157,12 @@ fn a_queue_that_is_dropped_cancels_what_is_left() {
     let stats = |rsa: &AcceleratedRsa| Accelerator::from(rsa).stats().public_key;
     assert_eq!(stats(&rsa).waiting, 0);
     let signature = submit(&rsa, &[1]).wait();
-    // That one alone, before the request that verifies it.
+    // The signature was computed alone, before the request that verifies it.
     assert_eq!(stats(&rsa).alone + stats(&rsa).in_groups, 1);
     verify(&rsa, &[1], &signature.unwrap());
 }
 
-/// Blocking callers of several keys and kinds, more of them than CPUs, with threads and without.
+/// Blocking callers with several keys and kinds of request, more of them than CPUs, with threads and without.
 #[test]
 fn callers_who_meet_get_each_his_own() {
     for max_threads in [0, 2] {
@@ -192,7 +192,7 @@ fn callers_who_meet_get_each_his_own() {
     }
 }
 
-/// Where there are no lanes, aws-lc computes each request; the results are the same.
+/// Without lanes, aws-lc computes each request; the results are the same.
 #[test]
 fn a_cpu_without_lanes_gives_the_same() {
     let with_lanes = rsa(0);

@@ -1,5 +1,4 @@
-//! Jobs and fork. Each test is alone in its process: a child has the locks of every thread that was
-//! about.
+//! Jobs and fork. Each test is alone in its process: a child inherits the locks of every thread that existed.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
@@ -33,8 +32,7 @@ fn a_child_finds_its_parents_jobs_cancelled_and_its_own_done() {
         };
         for _ in 0..20 {
             let jobs: Vec<_> = (0..16).map(submit).collect();
-            // SAFETY: the child touches nothing that another thread may have left half done, as is
-            // being tested, and leaves.
+            // SAFETY: the child does not touch what another thread may have left half done, as is being tested, and leaves.
             let child = unsafe { fork() };
             let results = jobs.into_iter().map(|job| job.wait());
             if child == 0 {
@@ -54,8 +52,8 @@ fn a_child_finds_its_parents_jobs_cancelled_and_its_own_done() {
     }
 }
 
-/// A queue works in parent and child. In the child nobody gives notice of jobs that the parent has looked at, and the
-/// inherited descriptor is the parent's.
+/// A queue works in parent and child. In the child there are no notices of jobs that the parent has polled, and the
+/// inherited descriptor stays the parent's.
 #[test]
 fn a_queue_is_whole_in_a_child_and_stays_so_in_the_parent() {
     if alone(&[]) {
@@ -74,8 +72,8 @@ fn a_queue_is_whole_in_a_child_and_stays_so_in_the_parent() {
                     queue.push(job.unwrap(), i);
                 }
                 let mut taken = usize::from(queue.try_next().is_some());
-                // SAFETY: the child touches nothing that another thread may have left half done, as is
-                // being tested, and leaves.
+                // SAFETY: the child does not touch what another thread may have left half done, which is under test, and
+                // leaves.
                 let child = unsafe { fork() };
                 if child == 0 {
                     let mut is_expected = true;
@@ -85,7 +83,7 @@ fn a_queue_is_whole_in_a_child_and_stays_so_in_the_parent() {
                     leave(i32::from(!is_expected));
                 }
                 assert_eq!(end_of(child), 0);
-                // What the child took is no notice less here.
+                // What the child took does not reduce the parent's notices.
                 while taken < 16 {
                     match queue.try_next() {
                         Some((_, result)) => taken += usize::from(result.is_ok()),
@@ -105,20 +103,20 @@ fn a_queue_is_whole_in_a_child_and_stays_so_in_the_parent() {
     }
 }
 
-/// What aws-lc keeps for a thread has locks, which the destructor of its key takes where the thread
-/// ends; in a fork they would be lost. Destructors run in the order of their keys, and this test's
-/// key is older than aws-lc's: so what is left is still there when its turn comes.
+/// The state that aws-lc keeps for a thread contains locks. The destructor of its key takes them when the thread ends, so a
+/// fork at that moment would lose them. Destructors run in the order of their keys, and this test's key is older than
+/// aws-lc's, so state that was not released earlier is still there when this destructor runs.
 #[test]
 fn a_helper_that_has_signed_leaves_nothing_to_its_threads_end() {
     static LEFT: AtomicUsize = AtomicUsize::new(usize::MAX);
     extern "C" fn count_others(_: *mut c_void) {
         let others = (0..KEYS_MAX).filter(|key| {
-            // SAFETY: a key that is not in use has no value.
+            // SAFETY: an unused key has no value, and the call only reads.
             unsafe { !libc::pthread_getspecific(*key).is_null() }
         });
         LEFT.store(others.count(), Ordering::SeqCst);
     }
-    // Another test may have had aws-lc make its key first.
+    // Another test in this process may have made aws-lc create its key first.
     if alone(&[]) || !has_cpus() {
         return;
     }
@@ -126,16 +124,16 @@ fn a_helper_that_has_signed_leaves_nothing_to_its_threads_end() {
         return skip("aws-lc-sys has no binding here that gives it back");
     }
     let mut key = 0;
-    // SAFETY: a place for the key, and a function that stays.
+    // SAFETY: `key` has room for the key, and the function is never unloaded.
     let made = unsafe { libc::pthread_key_create(&mut key, Some(count_others)) };
     assert_eq!(made, 0);
 
-    // SAFETY: no precondition. Not by the standard library, which would leave something as well.
+    // SAFETY: no precondition. The standard library would leave state of its own with the thread.
     let thread = || unsafe { libc::pthread_self() };
     let (caller, (tell, told)) = (thread(), mpsc::channel());
     let accelerator = Accelerator::builder().max_threads(1).build().unwrap();
     let rsa = accelerator.rsa(&RsaPrivateKey::from_pem(keys::RSA2048).unwrap());
-    // What is done before it is asked for is told here.
+    // A job that is done before the callback is set calls it on this thread.
     let is_told_by_helper = (0..1000).any(|_| {
         let tell = tell.clone();
         rsa.submit_sign(SCHEME, b"message".to_vec(), JobOptions::default())
@@ -143,7 +141,7 @@ fn a_helper_that_has_signed_leaves_nothing_to_its_threads_end() {
             .on_completion(move |result| {
                 let is_helper = thread() != caller;
                 if is_helper {
-                    // SAFETY: the key is there, and its function does not follow the pointer.
+                    // SAFETY: the key exists, and its destructor does not follow the pointer.
                     unsafe {
                         libc::pthread_setspecific(key, NonNull::<u8>::dangling().as_ptr().cast())
                     };
@@ -153,7 +151,7 @@ fn a_helper_that_has_signed_leaves_nothing_to_its_threads_end() {
         told.recv() == Ok((true, true))
     });
     assert!(is_told_by_helper);
-    // Joins it.
+    // Dropping the pool joins its thread.
     drop((rsa, accelerator));
     assert_eq!(LEFT.load(Ordering::SeqCst), 0);
 }

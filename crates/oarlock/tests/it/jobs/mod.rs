@@ -1,4 +1,4 @@
-//! Jobs: each resolves once, with its own result, whichever thread computes it.
+//! Jobs: each resolves once, with its own result, on whichever thread computes it.
 
 mod completion;
 mod fork;
@@ -38,7 +38,7 @@ fn verify(rsa: &AcceleratedRsa, message: &[u8], signature: &[u8]) {
     rsa.public().verify(SCHEME, message, signature).unwrap();
 }
 
-/// Wakes the thread that made it, and counts.
+/// A waker that unparks the thread that created it, and counts its calls.
 struct Unpark(std::thread::Thread, AtomicUsize);
 
 impl Wake for Unpark {
@@ -130,7 +130,7 @@ fn a_job_can_be_polled_and_tried_and_is_taken_once() {
 fn without_threads_a_job_waits_for_who_asks() {
     let rsa = rsa(0);
     let job = submit(&rsa, b"message");
-    // Nobody could do it.
+    // No thread exists that could compute the job.
     assert_eq!(Accelerator::from(&rsa).threads(), 0);
     assert!(!job.is_finished());
     let mut job = pin!(job);
@@ -205,7 +205,7 @@ fn one_job_too_many_comes_back_whole() {
     drop(jobs.pop());
     jobs.push(submit(&rsa, b"after drop"));
     jobs.pop().unwrap().wait().unwrap();
-    // Who waits has taken others along, if there are lanes.
+    // A waiting thread computes other jobs along with its own, if there are lanes.
     let again = || rsa.submit_sign(SCHEME, message.clone(), options);
     let more: Vec<_> = std::iter::from_fn(|| again().ok()).take(4).collect();
     assert!((1..=3).contains(&more.len()), "{}", more.len());
@@ -250,7 +250,7 @@ fn urgent_jobs_go_first() {
     let (done, order) = mpsc::channel();
     let (arrived, are_submitted) = (AtomicUsize::new(0), AtomicBool::new(false));
     std::thread::scope(|scope| {
-        // The one helper does something else until all of them wait; then it takes them in order.
+        // The only helper is busy until all jobs wait; then it takes them in order.
         scope.spawn(|| {
             accelerator.work_together(1, &|| {
                 meet(&arrived, 2);
@@ -447,7 +447,7 @@ fn options_that_take_the_threads_away_leave_no_job_behind() {
     }
 }
 
-/// The provider computes within jobs of OpenSSL's, whose stacks have 32 KiB and no page behind them that would tell.
+/// The provider computes inside ASYNC jobs of OpenSSL, whose stacks have 32 KiB and no guard page.
 #[test]
 fn a_job_of_openssl_has_stack_enough() {
     const HALF_OF_IT: usize = 16 << 10;

@@ -1,4 +1,4 @@
-//! Jobs of keys, in the queue that RSA's are in too.
+//! Jobs of keys, which share their queue with RSA's.
 
 use oarlock::Error;
 use oarlock::job::{JobOptions, QueueFull, Start};
@@ -12,7 +12,7 @@ fn jobs_of_every_type_end_as_calls_do() {
     let accelerator = accelerator();
     let options = JobOptions::default();
     let keys: Vec<_> = signing().iter().map(|key| accelerator.key(key)).collect();
-    // All at once, of several each, so that threads of the pool take them.
+    // All at once, several for each key, so that pool threads take them.
     let mut jobs = Vec::new();
     for round in 0..4u8 {
         for key in &keys {

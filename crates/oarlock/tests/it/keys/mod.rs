@@ -1,4 +1,4 @@
-//! Public keys of every type, from outside: other programs' files, jobs, and RustCrypto's traits.
+//! Keys of every type from outside: other programs' files, jobs, and RustCrypto's traits.
 
 mod jobs;
 #[cfg(feature = "ssh")]
@@ -8,13 +8,13 @@ mod traits;
 
 use oarlock::keys::{KeyType, PrivateKey};
 
-/// Every type that is generated here.
+/// Returns every key type that can be generated.
 fn types() -> impl Iterator<Item = KeyType> {
     let types = KeyType::ALL.into_iter();
     types.filter(|one| *one != KeyType::Rsa)
 }
 
-/// A key of every type that signs.
+/// Generates a key of every type that signs.
 fn signing() -> Vec<PrivateKey> {
     let signing = types().filter(|one| one.signs());
     let mut keys: Vec<_> = signing

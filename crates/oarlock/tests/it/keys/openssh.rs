@@ -1,4 +1,4 @@
-//! Files of OpenSSH that are wrong in one place (PROTOCOL.key of its source), each refused by what is wrong with it.
+//! OpenSSH key files (PROTOCOL.key of its source) with one error, each refused with a message that names it.
 
 use oarlock::Error;
 use oarlock::keys::{Curve, KeyType, PrivateKey, PublicKey};
@@ -7,7 +7,7 @@ use pkcs8::der::pem::{LineEnding, encode_string};
 const ED25519: &str = "ssh-ed25519";
 const ECDSA: &str = "ecdsa-sha2-nistp256";
 
-/// What a file is made of.
+/// The fields of a key file.
 #[derive(Clone)]
 struct File {
     cipher: &'static str,
@@ -71,7 +71,7 @@ fn read(blob: &[u8]) -> Result<PrivateKey, Error> {
     PrivateKey::from_bytes(text.as_bytes())
 }
 
-/// The fields of a file of Ed25519, of halves that need not belong together.
+/// Returns a file of Ed25519 whose two halves need not match.
 fn ed25519(outside: &PublicKey, inside: &PublicKey, seed: &PrivateKey, again: &PublicKey) -> File {
     let [outside, inside, again] = [outside, inside, again].map(|key| key.to_raw().unwrap());
     let pair = [&seed.to_raw().unwrap()[..], &again].concat();
@@ -133,7 +133,7 @@ fn files_of_ed25519_are_refused_by_what_is_wrong() {
 
 #[test]
 fn files_of_ecdsa_are_refused_by_what_is_wrong() {
-    // Of a number that begins with zero bytes, these are left out; of one whose first bit is set, there is one.
+    // A number's leading zero bytes are omitted; one whose first bit is set has a single zero byte in front.
     for first in [0, 1, 0x80] {
         let mut scalar = [7; 32];
         scalar[0] = first;

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::types;
 
-/// An `openssl`: the machine's, or one that `cargo xtask peers openssl` has built.
+/// An `openssl`: the machine's, or one built by `cargo xtask peers openssl`.
 pub struct OpenSsl(Option<PathBuf>);
 
 impl OpenSsl {
@@ -26,7 +26,7 @@ impl OpenSsl {
     }
 }
 
-/// Each that has the type of key.
+/// Returns every `openssl` that supports the type of key.
 pub fn openssl_for(key_type: KeyType) -> Vec<OpenSsl> {
     let program = std::env::current_exe().unwrap();
     let peers = program.ancestors().nth(3).unwrap().join("peers");
@@ -72,7 +72,7 @@ fn openssl_reads_and_writes_the_same_keys() {
                 KeyType::Ec(curve) => format!("EC -pkeyopt group:{}", curve.name()),
                 other => other.name().to_owned(),
             };
-            // Theirs, in each form.
+            // OpenSSL's files, in each format.
             openssl(&format!("genpkey -algorithm {name} -out key.pem"));
             openssl("pkcs8 -topk8 -nocrypt -in key.pem -outform DER -out key.der");
             openssl("pkey -in key.pem -pubout -out public.pem");
@@ -94,10 +94,10 @@ fn openssl_reads_and_writes_the_same_keys() {
                 read(&folder, "public.pem")
             );
             if !is_lattice {
-                // Those have the expanded key as well, by default.
+                // By default, its files of these types also hold the expanded key.
                 assert_eq!(*key.to_pkcs8_der().unwrap(), read(&folder, "key.der"));
             }
-            // Ours.
+            // Our files.
             let key = PrivateKey::generate(key_type).unwrap();
             write(&folder, "ours.pem", &*key.to_pkcs8_pem().unwrap());
             openssl("pkey -in ours.pem -pubout -outform DER -out ours.der");
@@ -105,7 +105,7 @@ fn openssl_reads_and_writes_the_same_keys() {
                 key.public_key().to_spki_der().unwrap(),
                 read(&folder, "ours.der")
             );
-            // Encrypted ones are refused.
+            // Encrypted keys are refused.
             openssl("pkcs8 -topk8 -in ours.pem -passout pass:x -out locked.pem");
             let refused = PrivateKey::from_bytes(&read(&folder, "locked.pem"));
             assert!(refused.unwrap_err().to_string().contains("is encrypted"));
@@ -212,7 +212,7 @@ fn openssl_agrees_on_the_same_secret() {
     }
 }
 
-/// `openssl ecparam` writes SEC 1, with the parameters of the curve before it, and explicit ones if asked.
+/// `openssl ecparam` writes SEC 1, preceded by the curve's parameters, which are explicit if requested.
 #[test]
 fn openssl_writes_sec_1() {
     for name in ["prime256v1", "secp384r1", "secp521r1"] {
@@ -239,7 +239,7 @@ fn openssl_writes_sec_1() {
         let refused = PrivateKey::from_bytes(&read(&folder, "locked")).unwrap_err();
         assert!(refused.to_string().contains("is encrypted"), "{refused}");
     }
-    // Curves and algorithms that are not here.
+    // Unsupported curves and algorithms.
     for name in ["EC -pkeyopt group:secp256k1", "ED448", "X448"] {
         let folder = tempfile::tempdir().unwrap();
         let openssl = |arguments: &str| run(&folder, Command::new("openssl"), arguments);
@@ -255,7 +255,7 @@ fn openssl_writes_sec_1() {
 #[cfg(feature = "ssh")]
 #[test]
 fn ssh_keygen_writes_keys_that_are_read() {
-    // Enough for scalars of P-521 that begin with zero bytes, of which one in four does.
+    // Enough keys that some scalars of P-521 begin with zero bytes, as one in four does.
     for (name, count) in [
         ("ed25519", 2),
         ("ecdsa -b 256", 4),

@@ -1,4 +1,4 @@
-//! Keys behind RustCrypto's traits, used by code that knows nothing else.
+//! Keys behind RustCrypto's traits, used by generic code.
 
 use std::process::Command;
 use std::str::FromStr;
@@ -55,7 +55,7 @@ fn every_type_signs_through_the_traits() {
         let public = PublicKey::from_bytes(der.as_bytes()).unwrap();
         assert_eq!(public.key_type(), key_type);
 
-        // As bytes, and back.
+        // To bytes, and back.
         let signature = signer.sign(b"a message");
         let bytes = signature.to_bytes();
         let again = Signature::try_from(&bytes[..]).unwrap();
@@ -86,7 +86,7 @@ fn digests_are_signed_where_the_scheme_has_their_hash() {
     }
 }
 
-/// A certificate authority of another crate signs with the key, and OpenSSL takes what it made, if it has the type.
+/// Another crate's certificate authority signs with the key, and OpenSSL accepts the certificate if it has the type.
 #[test]
 fn certificates_are_signed_through_the_traits() {
     for (key_type, signer) in signers() {

@@ -1,4 +1,4 @@
-//! Packets: what other implementations make, what nobody should send, and many at once.
+//! Packets: those of other implementations, invalid ones, and many at once.
 
 mod esp;
 mod srtp;

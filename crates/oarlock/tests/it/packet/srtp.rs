@@ -24,7 +24,7 @@ const MASKS: [&str; 7] = [
 
 pub type Back = Result<(Vec<u8>, u64), PacketError>;
 
-/// An RTP packet with any CSRCs, extension and padding, and the length of its header.
+/// Returns an RTP packet with random CSRCs, extension and padding, and the length of its header.
 pub fn random_rtp(random: &mut StdRng, ssrc: u32, sequence: u16) -> (Vec<u8>, usize) {
     let csrcs = if random.random_bool(0.3) {
         random.random_range(0..16)
@@ -57,7 +57,7 @@ pub fn random_rtp(random: &mut StdRng, ssrc: u32, sequence: u16) -> (Vec<u8>, us
     (packet, header)
 }
 
-/// An RTCP packet, of whole words.
+/// Returns an RTCP packet of whole words.
 pub fn random_rtcp(random: &mut StdRng, ssrc: u32) -> Vec<u8> {
     let words = random.random_range(0..60_u16);
     let mut packet = vec![0x80, 200];
@@ -67,7 +67,7 @@ pub fn random_rtcp(random: &mut StdRng, ssrc: u32) -> Vec<u8> {
     packet
 }
 
-/// A plain one.
+/// Returns a minimal RTP packet.
 pub fn rtp(ssrc: u32, sequence: u16, payload: &[u8]) -> Vec<u8> {
     let mut packet = vec![0x80, 96];
     packet.extend(sequence.to_be_bytes());
@@ -98,7 +98,7 @@ fn run_out(
         .collect()
 }
 
-/// All in one call.
+/// Protects all packets in one call.
 pub fn protected(
     outbound: &mut Outbound,
     packets: &[Vec<u8>],
@@ -153,7 +153,7 @@ fn run_in(
     results
 }
 
-/// All in one call.
+/// Unprotects all packets in one call.
 pub fn unprotected(inbound: &mut Inbound, packets: &[Vec<u8>]) -> Vec<Back> {
     run_in(inbound, packets, |inbound, packets| {
         inbound.unprotect(packets)
@@ -332,7 +332,7 @@ fn headers_that_cannot_be_are_refused_unchanged() {
         with_first(0x00, 40),
         with_first(0x40, 40),
         with_first(0xc0, 40),
-        // 15 CSRCs need 60 bytes more, an extension 4 and as many words as it says.
+        // 15 CSRCs need 60 bytes more; an extension needs 4 and as many words as it declares.
         with_first(0x8f, 71),
         with_first(0x90, 15),
         with_first(0x90, 200),
@@ -359,7 +359,7 @@ fn headers_that_cannot_be_are_refused_unchanged() {
     let refused = protected_rtcp(&mut outbound, &[vec![0x40; 8]]);
     assert_eq!(refused, [Err(PacketError::InvalidHeader)]);
 
-    // The longest packet, and those that are one byte longer.
+    // The longest packet, and packets that are a byte longer.
     let longest = rtp(1, 1, &vec![7; 65_535 - 12 - 10]);
     let sent = protect_one(&mut outbound, &longest);
     assert_eq!(sent.len(), 65_535);
@@ -433,7 +433,7 @@ fn one_bad_packet_stops_no_other() {
             for place in spoilt {
                 sent[place][100] ^= 0x80;
             }
-            // Twice in one call: the first is accepted.
+            // The same packet twice in one call: the first is accepted.
             sent[40] = sent[39].clone();
             for (place, back) in unprotected(&mut inbound, &sent).into_iter().enumerate() {
                 if spoilt.contains(&place) {
@@ -463,7 +463,7 @@ fn numbers_are_accepted_once_within_the_window() {
                 .into_iter()
                 .map(Result::unwrap)
                 .collect();
-            // The last one, which has rolled over: the receiver has to know of it.
+            // The last packet's sequence number has rolled over, which the receiver has to know.
             inbound.expect_roll_over_counter(4, 1).unwrap();
             let last = usize::from(window) + 1;
             let index = u64::from(first) + last as u64;
@@ -491,7 +491,7 @@ fn a_call_gives_what_packets_one_by_one_give() {
             let policy = Policy::new(suite, &key).streams_max(12);
             let (_, mut together) = pair(&accelerator(), &policy);
             let (_, mut one_by_one) = pair(&accelerator(), &policy);
-            // Jumps of any size, most packets under the index that a receiver makes of them, some forged.
+            // Jumps of any size; most packets have the index that a receiver derives for them, some are forged.
             let mut indices: [u64; 14] = [0_u64; 14].map(|_| random.random_range(0..0x1_8000));
             let sent: Vec<_> = (0..400)
                 .map(|_| {
@@ -519,7 +519,7 @@ fn a_call_gives_what_packets_one_by_one_give() {
                 single.iter().filter(|it| it.is_ok()).count() > 30,
                 "round {round}"
             );
-            // One that is forged and repeats a number, or is of a source too many, is refused for either.
+            // A packet that is both forged and replayed, or from a source too many, may be refused for either reason.
             let found = unprotected(&mut together, &sent);
             for (place, (one, other)) in found.iter().zip(&single).enumerate() {
                 assert_eq!(
@@ -545,7 +545,7 @@ fn the_sender_rolls_over_and_uses_no_number_twice() {
             (65_534, Some(65_534)),
             (7, Some(0x1_0007)),
             (3, Some(0x1_0003)),
-            // As far ahead as behind: ahead, while the last number is in the lower half.
+            // Equally far ahead and behind: it counts as ahead while the last number is in the lower half.
             (0x8007, Some(0x1_8007)),
             // Behind, beyond the window.
             (10_000, None),
@@ -613,7 +613,7 @@ fn a_number_is_used_again_for_the_same_packet_alone() {
             buffer[..header.len()].iter().all(|byte| *byte == 0),
             "nothing of it is left"
         );
-        // What another context has sent is not known here.
+        // The new context does not know what another has sent.
         let (mut moved, _) = pair(&accelerator(), &lenient);
         moved.set_state(&outbound.state()).unwrap();
         assert_eq!(again(&mut moved, 39), Err(PacketError::Replayed));

@@ -1,5 +1,4 @@
-//! SRTP and SRTCP packets put together byte by byte with RustCrypto's ciphers, with nothing kept from one
-//! to the next.
+//! SRTP and SRTCP packets put together byte by byte with RustCrypto's ciphers, without state between packets.
 
 use aead::{AeadInOut, KeyInit};
 use hmac::{Hmac, Mac};
@@ -8,7 +7,7 @@ use sha1::Sha1;
 
 use crate::common::apply_reference;
 
-/// The keying material of a suite.
+/// Returns keying material for a suite.
 pub fn key_of(suite: Suite, seed: u8) -> Vec<u8> {
     (0..suite.key_bytes() as u8)
         .map(|i| i.wrapping_mul(31).wrapping_add(seed))
@@ -41,7 +40,7 @@ impl Keys {
         }
     }
 
-    /// RFC 3711, 4.1.1.
+    /// Applies AES-CM (RFC 3711, 4.1.1).
     fn apply(&self, ssrc: &[u8], index: u64, data: &mut [u8]) {
         let mut iv = [0; 16];
         iv[..14].copy_from_slice(&self.salt);
@@ -57,7 +56,7 @@ impl Keys {
         mac.finalize().into_bytes()[..bytes].to_vec()
     }
 
-    /// RFC 7714, 8.1.
+    /// Seals with AES-GCM and returns the tag (RFC 7714, 8.1).
     fn seal(&self, ssrc: &[u8], index: u64, aad: &[u8], data: &mut [u8]) -> Vec<u8> {
         fn seal<A: KeyInit + AeadInOut>(
             key: &[u8],
@@ -81,7 +80,7 @@ impl Keys {
     }
 }
 
-/// Bytes of the cipher's key and of the salt, and of the tag of SRTP.
+/// Returns the bytes of the cipher's key, of the salt and of SRTP's tag.
 fn sizes(suite: Suite) -> (usize, usize, usize) {
     match suite {
         Suite::AesCm128HmacSha1_80 | Suite::NullHmacSha1_80 => (16, 14, 10),
@@ -104,12 +103,12 @@ pub fn encrypts(suite: Suite) -> bool {
     !matches!(suite, Suite::NullHmacSha1_80 | Suite::NullHmacSha1_32)
 }
 
-/// Bytes of the tag of SRTP.
+/// Returns the bytes of SRTP's tag.
 pub fn tag_bytes(suite: Suite) -> usize {
     sizes(suite).2
 }
 
-/// The SRTP packet of `packet`, whose payload begins at `header`.
+/// Returns the SRTP packet of `packet`, whose payload begins at `header`.
 pub fn rtp(
     suite: Suite,
     key: &[u8],
@@ -135,7 +134,7 @@ pub fn rtp(
     [&sent[..], mki, &tag].concat()
 }
 
-/// The SRTCP packet of `packet`.
+/// Returns the SRTCP packet of `packet`.
 pub fn rtcp(
     suite: Suite,
     key: &[u8],

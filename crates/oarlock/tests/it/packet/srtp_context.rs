@@ -1,4 +1,4 @@
-//! What a context of SRTP keeps: keys, sources, indices; and what it is when it moves.
+//! The state of an SRTP context (keys, sources, indices), also when it moves.
 
 use oarlock::Error;
 use oarlock::packet::PacketError;
@@ -119,7 +119,7 @@ fn policies_that_cannot_be_are_refused() {
                 .is_ok()
         );
     }
-    // A policy without MKI has one key.
+    // A policy without an MKI has one key.
     let mut outbound = accelerator
         .srtp_outbound(&Policy::new(suite, &key))
         .unwrap();
@@ -223,7 +223,7 @@ fn a_context_that_moves_goes_on() {
                 RTCP
             );
 
-            // Both move, the receiver to one with a longer window.
+            // Both contexts move, the receiver to one with a longer window.
             let state = State::from_bytes(&outbound.state().to_bytes()).unwrap();
             assert_eq!(state.to_bytes(), outbound.state().to_bytes());
             let (mut new_outbound, _) = pair(&accelerator(), &policy);
@@ -247,7 +247,7 @@ fn a_context_that_moves_goes_on() {
         }
         let (sent, packet) = late.pop().unwrap();
         assert_eq!(unprotect_one(&mut inbound, &sent).unwrap().0, packet);
-        // What was beyond the first window stays refused in the longer one.
+        // What was older than the first window stays refused in the longer one.
         let (sent, _) = &late[0];
         assert_eq!(
             unprotect_one(&mut inbound, sent),
@@ -273,7 +273,7 @@ fn a_state_of_something_else_is_refused() {
         for bit in 0..8 {
             let mut altered = bytes.clone();
             altered[place] ^= 1 << bit;
-            // It is refused, or is another state; it ends in no panic and takes no memory for what is not there.
+            // An altered state is refused or is another valid state; it neither panics nor allocates for missing data.
             if let Ok(state) = State::from_bytes(&altered) {
                 assert_eq!(state.to_bytes(), altered, "{place}");
                 let _ = inbound.set_state(&state);
@@ -300,7 +300,7 @@ fn a_state_of_something_else_is_refused() {
     }
 }
 
-/// The state of a context that is near its end: its only source, and how many packets its key has served.
+/// Returns the state of a context near its end, with one source, and with the number of packets that its key has protected.
 fn near_the_end(suite: Suite, used: [u64; 2], highest: [u64; 2]) -> State {
     let mut bytes = b"oarlock srtp 1\n".to_vec();
     bytes.push(Suite::ALL.iter().position(|it| *it == suite).unwrap() as u8);
@@ -350,7 +350,7 @@ fn no_index_and_no_key_is_used_beyond_its_end() {
         assert_eq!(back[0], Ok((RTCP.to_vec(), (1 << 31) - 1)));
         assert_eq!(back[1], Err(PacketError::Replayed));
 
-        // The last packets of a key, whatever their source.
+        // The last packets of a key, from any source.
         let state = near_the_end(suite, [(1 << 48) - 2, (1 << 31) - 1], [1, 1]);
         outbound.set_state(&state).unwrap();
         inbound.set_state(&state).unwrap();

@@ -1,4 +1,4 @@
-//! Sound to and from ffmpeg, whose SRTP is its own (libavformat), over loopback.
+//! Audio to and from ffmpeg, which has its own SRTP (libavformat), over loopback.
 
 use std::fs;
 use std::net::UdpSocket;
@@ -13,14 +13,14 @@ use super::srtp::{protect_one, rtp};
 use super::srtp_by_hand::key_of;
 use crate::common::accelerator;
 
-/// By the second's name in RFC 5764: under that of RFC 4568, ffmpeg gives SRTCP the short tag too, against
-/// section 6.2.
+/// The suites and their names in ffmpeg. The second name is that of RFC 5764: under the name of RFC 4568, ffmpeg uses the
+/// short tag for SRTCP too, against section 6.2.
 const SUITES: [(Suite, &str); 2] = [
     (Suite::AesCm128HmacSha1_80, "AES_CM_128_HMAC_SHA1_80"),
     (Suite::AesCm128HmacSha1_32, "SRTP_AES128_CM_HMAC_SHA1_32"),
 ];
 
-/// So that a failure ends; nothing waits for as long.
+/// The time after which a test fails; successful runs need less.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn has_ffmpeg() -> bool {
@@ -76,7 +76,7 @@ fn what_ffmpeg_sends_is_received() {
             port(&rtp_socket),
             port(&rtcp_socket)
         );
-        // The same sound as SRTP and as a file.
+        // The same audio as SRTP and as a file.
         let mut program = ffmpeg(&[
             "-f",
             "lavfi",
@@ -133,7 +133,7 @@ fn what_is_sent_is_received_by_ffmpeg() {
         let key = key_of(suite, 2);
         let received = folder.path().join("received.ul");
         let description = folder.path().join("session.sdp");
-        // Two ports one behind the other, as nearly free as can be known.
+        // Two consecutive ports that are very probably free.
         let port = (0..100)
             .find_map(|_| {
                 let first = port(&socket());
@@ -157,7 +157,7 @@ fn what_is_sent_is_received_by_ffmpeg() {
             .unwrap();
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.connect(("127.0.0.1", port)).unwrap();
-        // One packet after the other until ffmpeg has had enough; none arrives before it listens.
+        // Send until ffmpeg has enough packets; none arrives before it listens.
         let mut sequence = 0_u16;
         let mut sound = Vec::new();
         until("ffmpeg ends", || {
@@ -182,7 +182,7 @@ fn what_is_sent_is_received_by_ffmpeg() {
     }
 }
 
-/// Half a second of what arrives.
+/// Receives half a second of audio.
 fn receive(description: &Path, to: &Path) -> Child {
     ffmpeg(&[
         "-protocol_whitelist",

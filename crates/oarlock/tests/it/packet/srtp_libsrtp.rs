@@ -1,6 +1,6 @@
-//! SRTP compared with libsrtp2, the implementation of browsers and telephones, both ways over random packets.
+//! SRTP compared with libsrtp2, the implementation of browsers and phones, in both directions with random packets.
 //!
-//! It is Debian's libsrtp2-1, or the file that `OARLOCK_TEST_LIBSRTP` names.
+//! The library is Debian's libsrtp2-1, or the file that `OARLOCK_TEST_LIBSRTP` names.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_uint, c_ulong, c_void};
@@ -19,7 +19,7 @@ use super::srtp::{
 use super::srtp_by_hand::key_of;
 use crate::common::accelerator;
 
-/// What encrypts and authenticates (srtp2/srtp.h).
+/// The cipher and authentication of a policy (srtp2/srtp.h).
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct Crypto {
@@ -69,7 +69,7 @@ struct Libsrtp {
 }
 
 impl Libsrtp {
-    /// `None` where it is not installed.
+    /// Returns `None` if the library is not installed.
     fn get() -> Option<&'static Self> {
         static LIBSRTP: OnceLock<Option<Libsrtp>> = OnceLock::new();
         LIBSRTP.get_or_init(Self::load).as_ref()
@@ -78,9 +78,9 @@ impl Libsrtp {
     fn load() -> Option<Self> {
         let file = std::env::var("OARLOCK_TEST_LIBSRTP");
         let file = file.as_deref().unwrap_or("libsrtp2.so.1");
-        // SAFETY: a libsrtp2, which may be loaded into any process.
+        // SAFETY: the file is a libsrtp2, which any process may load.
         let library = unsafe { Library::new(file) }.ok()?;
-        // SAFETY: the types are those of srtp2/srtp.h; srtp_init is called once, before all others.
+        // SAFETY: the types are those of srtp2/srtp.h; srtp_init is called once, before all other functions.
         unsafe {
             let init = library.get::<unsafe extern "C" fn() -> c_int>("srtp_init");
             assert_eq!(init.unwrap()(), 0);
@@ -99,7 +99,7 @@ impl Libsrtp {
     fn crypto(&self, setter: &str) -> Crypto {
         let mut crypto = Crypto::default();
         let name = format!("srtp_crypto_policy_set_{setter}");
-        // SAFETY: the setters have this type, and fill in what they are given.
+        // SAFETY: the setters have this type, and fill the struct that they get.
         unsafe {
             let set = self.library.get::<unsafe extern "C" fn(*mut Crypto)>(&name);
             set.unwrap()(&mut crypto);
@@ -107,14 +107,14 @@ impl Libsrtp {
         crypto
     }
 
-    /// `None` where this build of it lacks the suite.
+    /// Opens a session, or returns `None` if this build lacks the suite.
     fn open(
         &'static self,
         suite: Suite,
         keys: &[(&[u8], &[u8])],
         inbound: bool,
     ) -> Option<Session> {
-        // SAFETY: it takes nothing, and gives the version, a byte for each of its first two parts.
+        // SAFETY: the function has no argument, and returns the version, one byte for each of its first two parts.
         let version = unsafe {
             let version = self
                 .library
@@ -138,7 +138,7 @@ impl Libsrtp {
             Suite::Aes128Gcm => ("aes_gcm_128_16_auth", "aes_gcm_128_16_auth"),
             Suite::Aes256Gcm => ("aes_gcm_256_16_auth", "aes_gcm_256_16_auth"),
             Suite::NullHmacSha1_80 => ("null_cipher_hmac_sha1_80", "null_cipher_hmac_sha1_80"),
-            // It has no name there for the short tag.
+            // libsrtp2 has no name for the short tag here.
             Suite::NullHmacSha1_32 => ("null_cipher_hmac_sha1_80", "null_cipher_hmac_sha1_80"),
             other => panic!("{other:?} is new"),
         };
@@ -160,7 +160,7 @@ impl Libsrtp {
             ssrc: 0,
             rtp,
             rtcp,
-            // It takes this one for the only one, if it is there.
+            // If `key` is set, libsrtp2 ignores `keys`.
             key: if has_mki { null() } else { keys[0].1.as_ptr() },
             keys: if has_mki { named.as_ptr() } else { null() },
             keys_count: if has_mki { named.len() as c_ulong } else { 0 },
@@ -172,7 +172,7 @@ impl Libsrtp {
             next: null(),
         };
         let mut session = null_mut();
-        // SAFETY: the settings and all that they point at live until the call is over.
+        // SAFETY: the settings, and all that they point at, outlive the call.
         let status = unsafe { (self.create)(&mut session, &settings) };
         (status == 0).then_some(Session {
             library: self,
@@ -199,7 +199,7 @@ impl Session {
         // SRTP_MAX_TRAILER_LEN and the word of SRTCP.
         let mut buffer = [packet, &[0; 16 + 128 + 4]].concat();
         let mut bytes = packet.len() as c_int;
-        // SAFETY: a session, and a packet with room for what is added.
+        // SAFETY: the session is open, and the buffer has room for what is added.
         let status = unsafe {
             let mki = c_uint::from(self.has_mki);
             run(
@@ -215,7 +215,7 @@ impl Session {
         buffer
     }
 
-    /// The packet, or the status of the failure.
+    /// Returns the packet, or the status of the failure.
     fn unprotect(&mut self, is_rtcp: bool, packet: &[u8]) -> Result<Vec<u8>, c_int> {
         let library = self.library;
         let run = if is_rtcp {
@@ -225,7 +225,7 @@ impl Session {
         };
         let mut buffer = packet.to_vec();
         let mut bytes = packet.len() as c_int;
-        // SAFETY: a session, and a packet of so many bytes.
+        // SAFETY: the session is open, and the buffer holds `bytes` bytes.
         let status = unsafe {
             let mki = c_uint::from(self.has_mki);
             run(self.session, buffer.as_mut_ptr(), &mut bytes, mki)
@@ -237,12 +237,12 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // SAFETY: made by srtp_create, and not used any more.
+        // SAFETY: srtp_create made the session, and nothing uses it any more.
         unsafe { (self.library.dealloc)(self.session) };
     }
 }
 
-/// Before 2.8, it derived the session keys of AES-192 by AES-256, against RFC 6188.
+/// The first version that derives the session keys of AES-192 by AES-192; before 2.8 it used AES-256, against RFC 6188.
 const AES_192_SINCE: c_uint = 0x0208;
 
 /// Calls `test` for each suite that the installed library has.
@@ -300,7 +300,7 @@ fn packets_are_the_same_in_both_directions() {
             }
         }
 
-        // Theirs begins with the index 1, ours with 0.
+        // libsrtp2 begins with the index 1, this library with 0.
         let first = random_rtcp(&mut random, 7);
         let ours = protected_rtcp(&mut outbound, std::slice::from_ref(&first));
         let ours = ours[0].clone().unwrap();
@@ -367,12 +367,12 @@ fn what_one_refuses_the_other_refuses() {
         }
         let mut accepted = 0;
         for _ in 0..4000 {
-            // About in order, often twice, often altered.
+            // Roughly in order, often twice, often altered.
             let near = random.random_range(0..sent.len());
             let mut packet = sent[near].clone();
             match random.random_range(0..4) {
-                // Not the version, which libsrtp2 does not look at, nor what makes the header longer:
-                // it looks for an extension in what is the tag.
+                // Neither the version, which libsrtp2 does not check, nor bits that lengthen the header: libsrtp2 then looks
+                // for an extension inside the tag.
                 0 => {
                     let at = random.random_range(1..packet.len());
                     packet[at] ^= 1 << random.random_range(0..8);

@@ -1,4 +1,4 @@
-//! Keys in a token: what they compute, and which of them are of no use.
+//! Keys in a token: what they compute, and which are unusable.
 
 use std::process::Command;
 
@@ -34,7 +34,7 @@ fn a_token_signs_and_decrypts_as_software_with_the_same_key_does() {
     each(|bench| {
         bench.make_token("first", PIN, |session| {
             for (at, (name, pem)) in (1..).zip(KEYS) {
-                // kryoptic 1.5 says that it decrypts by CKM_RSA_X_509, and only signs by it.
+                // kryoptic 1.5 claims that it decrypts by CKM_RSA_X_509, but only signs by it.
                 create(session, pem, &usage(&[at], name, true, !bench.is_softhsm()));
                 create(
                     session,
@@ -125,7 +125,7 @@ fn many_threads_share_a_few_sessions() {
             }
         });
         if let Some(open) = bench.context.get_token_info(slot).unwrap().session_count() {
-            // kryoptic does not count them.
+            // kryoptic does not count sessions.
             let fewest = u64::from(bench.is_softhsm());
             assert!((fewest..=3).contains(&open), "{open} sessions");
         }
@@ -161,7 +161,7 @@ fn a_key_that_is_deleted_underneath_is_missed_and_found_again() {
             let said = rsa.sign(SCHEME, b"message").unwrap_err().to_string();
             assert!(said.contains("no key id=%07;object=key"), "{said}");
         }
-        // Another key of the same name is not taken for it.
+        // Another key of the same name is not mistaken for the missing one.
         create(&others, RSA1024, &usage(&[7], "key", true, true));
         let said = rsa.sign(SCHEME, b"message").unwrap_err().to_string();
         assert!(said.contains("another one by now"), "{said}");
@@ -256,7 +256,7 @@ fn a_public_half_is_found_with_its_key_or_beside_it_or_missed() {
         } else {
             println!("{}: keys have exponents there", bench.module.display());
         }
-        // SoftHSM 2.6 ends the process when it is to compute with either of them.
+        // SoftHSM 2.6 aborts the process when it computes with either of them.
         assert!(are_possible || !bench.is_softhsm());
 
         let whole = labelled(&keys, "whole");

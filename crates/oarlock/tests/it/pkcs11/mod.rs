@@ -1,5 +1,5 @@
-//! Tokens: SoftHSM, and kryoptic where `cargo xtask peers tokens` has built it. Each test runs in a
-//! process of its own, with tokens of its own, once for each module.
+//! Tokens of SoftHSM, and of kryoptic if `cargo xtask peers tokens` has built it. Each test runs in a process of its own,
+//! with its own tokens, once for each module.
 
 mod keys;
 mod sessions;
@@ -27,11 +27,11 @@ const SCHEME: SignatureScheme = SignatureScheme::Pkcs1(Hash::Sha256);
 const PIN: &str = "correct-horse-17";
 const SO_PIN: &str = "officer-of-tokens";
 
-/// Tokens of one module, in the process of one test.
+/// One module's tokens, in the process of one test.
 struct Bench {
     module: PathBuf,
     folder: PathBuf,
-    /// That of another part of the program.
+    /// The PKCS#11 context of another part of the program.
     context: Pkcs11,
 }
 
@@ -53,7 +53,7 @@ impl Bench {
         self.module == softhsm()
     }
 
-    /// With what `fill` puts on it.
+    /// Creates a token with the objects that `fill` stores on it.
     fn make_token(&self, label: &str, user_pin: &str, fill: impl FnOnce(&Session)) -> Slot {
         let slots = self.context.get_slots_with_token().unwrap();
         let is_free = |slot: &Slot| {
@@ -65,7 +65,7 @@ impl Bench {
         };
         let slot = slots.into_iter().find(is_free).unwrap();
         self.context.init_token(slot, &pin(SO_PIN), label).unwrap();
-        // SoftHSM gives its slots other numbers now.
+        // SoftHSM has renumbered its slots.
         let is_made = |slot: &Slot| self.context.get_token_info(*slot).unwrap().label() == label;
         let mut slots = self.context.get_slots_with_token().unwrap().into_iter();
         let slot = slots.find(is_made).unwrap();
@@ -102,7 +102,7 @@ impl Bench {
     }
 
     fn steer(&self, name: &str, content: &str) {
-        // At once: the module reads it all the time.
+        // Renamed into place, because the module reads the file all the time.
         let made = self.folder.join("steering");
         std::fs::write(&made, content).unwrap();
         std::fs::rename(made, self.folder.join(name)).unwrap();
@@ -116,7 +116,7 @@ impl Bench {
         std::fs::metadata(self.folder.join(name)).map_or(0, |file| file.len())
     }
 
-    /// So far, through the module that tokens can be pulled out of.
+    /// Returns the number of logins through the module whose tokens can be pulled out.
     fn logins(&self) -> u64 {
         self.count("logins")
     }
@@ -135,7 +135,7 @@ fn each(body: fn(&Bench)) {
     }
 }
 
-/// Runs `body` for each module, through one that tokens can be pulled out of.
+/// Runs `body` for each module, through one whose tokens can be pulled out.
 fn each_pullable(body: fn(&Bench)) {
     if is_child() {
         return body(&Bench::here());
@@ -215,7 +215,7 @@ fn pin(pin: &str) -> AuthPin {
     AuthPin::new(pin.into())
 }
 
-/// What a private key may be used for, and its names.
+/// Returns the attributes for a private key's uses and names.
 fn usage(id: &[u8], label: &str, decrypt: bool, sign: bool) -> Vec<Attribute> {
     vec![
         Attribute::Id(id.to_vec()),
@@ -231,7 +231,7 @@ fn create(session: &Session, pem: &str, usage: &[Attribute]) {
     session.create_object(&template).unwrap();
 }
 
-/// Where the token may not know all of it.
+/// Creates a key, unless the token does not support it.
 fn try_create(session: &Session, pem: &str, usage: &[Attribute]) {
     let mut template = private_template(pem);
     template.extend_from_slice(usage);
@@ -261,7 +261,7 @@ fn private_template(pem: &str) -> Vec<Attribute> {
     ]
 }
 
-/// Modulus and public exponent.
+/// Returns the modulus and public exponent.
 fn numbers(pem: &str) -> (Vec<u8>, Vec<u8>) {
     let key = RsaPrivateKey::from_pem(pem).unwrap();
     let public = key.public_key();

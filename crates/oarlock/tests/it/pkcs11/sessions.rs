@@ -1,4 +1,4 @@
-//! Sessions that are short for a while, and answers that no module may give.
+//! A temporary lack of sessions, and answers that a module must not return.
 
 use oarlock_testing::until;
 
@@ -6,7 +6,7 @@ use super::{Bench, PIN, SCHEME, create, each_pullable, held, usage};
 use crate::common::keys::RSA2048;
 use crate::common::{accelerator, failure};
 
-/// Lets calls go on that are held up, also where a test fails.
+/// Held-up calls, which continue when this is dropped, also if a test fails.
 struct Held<'a>(&'a Bench);
 
 impl Drop for Held<'_> {
@@ -21,7 +21,7 @@ fn a_shortage_of_sessions_does_not_last_for_ever() {
         bench.make_token("scarce", PIN, |session| {
             create(session, RSA2048, &usage(&[1], "key", false, true));
         });
-        // CKR_SESSION_COUNT, CKR_DEVICE_MEMORY.
+        // CKR_SESSION_COUNT and CKR_DEVICE_MEMORY.
         for code in ["b1", "31"] {
             let device = bench.open("scarce").unwrap();
             let rsa = accelerator().rsa(&held(&device, "key"));
@@ -43,7 +43,7 @@ fn a_shortage_of_sessions_does_not_last_for_ever() {
                 });
             });
             bench.let_go("few");
-            // Enough for the device to try again.
+            // Enough calls that the device tries again.
             for _ in 0..100 {
                 sign();
             }

@@ -28,7 +28,7 @@ fn a_wrong_pin_is_named_and_given_once() {
         assert!(!refusal.contains(wrong), "{refusal}");
         assert_eq!(bench.logins(), before + 1);
 
-        // It was right once; then it is changed, and the token goes and comes back.
+        // The PIN was right once; then it is changed, and the token is pulled out and returns.
         let device = bench.open("locked").unwrap();
         let rsa = accelerator().rsa(&held(&device, "key"));
         let other = bench.context.open_rw_session(slot).unwrap();
@@ -56,8 +56,7 @@ fn a_wrong_pin_is_named_and_given_once() {
 fn a_token_that_goes_and_comes_back_is_used_again() {
     each_pullable(|bench| {
         bench.make_token("card", PIN, |session| {
-            // Sign alone: where kryoptic fails to decrypt, its session is closed, and with the
-            // last one the login ends.
+            // Only signing: when kryoptic fails to decrypt, it closes its session, and the login ends with the last session.
             create(session, RSA2048, &usage(&[1], "key", false, true));
         });
         let device = bench.open("card").unwrap();
@@ -170,7 +169,7 @@ fn devices_on_one_module_do_not_disturb_each_other() {
             create(session, RSA2048, &usage(&[1], "key", true, true));
         });
         if !bench.is_softhsm() {
-            // kryoptic has as many tokens as its configuration names: one here.
+            // kryoptic has the tokens that its configuration names: one here.
             let [first, second] = [0, 1].map(|_| bench.open("left").unwrap());
             let keys = [held(&first, "key"), held(&second, "key")];
             drop(first);
@@ -196,7 +195,7 @@ fn devices_on_one_module_do_not_disturb_each_other() {
                 scope.spawn(|| (0..20).for_each(|_| sign_with(key)));
             }
         });
-        // Somebody is logged in, so that the token would not ask.
+        // A session is logged in, so the token itself would not check the PIN.
         let said = bench
             .open_as(TokenName::Label("left".into()), "another-pin")
             .map(drop)
@@ -226,7 +225,7 @@ fn a_forked_child_is_told_to_open_its_own() {
             said.contains("opened before a fork")
                 && failure(bench.open("parent")).contains("opened before a fork")
         };
-        // SAFETY: the child is refused what it asks for, as is being tested, and leaves.
+        // SAFETY: the child gets only refusals, as is being tested, and leaves.
         let child = unsafe { fork() };
         if child == 0 {
             leave(i32::from(!is_told()));

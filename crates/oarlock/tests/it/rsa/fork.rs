@@ -1,5 +1,4 @@
-//! RSA keys and fork. The test is alone in its process: a child has the locks of every thread that was
-//! about.
+//! RSA keys and fork. The test is alone in its process: a child inherits the locks of every thread that existed.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,8 +12,8 @@ use crate::common::keys;
 
 const SCHEME: SignatureScheme = SignatureScheme::Pkcs1(Hash::Sha256);
 
-/// One thread's operations end soon enough for a fork to wait for them; those of 40 threads with a
-/// long key do not, and the children find them under way.
+/// A fork can wait for the operations of one thread, which end soon; those of 40 threads with a long key do not, and the
+/// children inherit them unfinished.
 #[test]
 fn a_child_uses_a_key_that_was_in_use_at_the_fork() {
     if alone(&[]) {
@@ -23,7 +22,7 @@ fn a_child_uses_a_key_that_was_in_use_at_the_fork() {
     for (pem, threads, forks) in [(keys::RSA2048, 1, 200), (keys::RSA4096, 40, 20)] {
         let key = RsaPrivateKey::from_pem(pem).unwrap();
         let rsa = Accelerator::builder().build().unwrap().rsa(&key);
-        // What drops the accelerated key in a child drops the key.
+        // Dropping the accelerated key in a child then drops the key.
         drop(key);
         let bad_end = fork_beside(&rsa, threads, forks);
         assert_eq!(bad_end, None, "how a child of {threads} threads ended");
@@ -56,7 +55,7 @@ fn fork_beside(rsa: &AcceleratedRsa, threads: usize, forks: u32) -> Option<i32> 
             let child = unsafe { fork() };
             if child == 0 {
                 let is_good = is_right() && is_right();
-                // SAFETY: not used again: the process ends. Its drop is part of what is tested.
+                // SAFETY: the copy in `rsa` is not used again, since the process ends. Dropping the key is part of the test.
                 drop(unsafe { std::ptr::read(rsa) });
                 leave(i32::from(!is_good));
             }

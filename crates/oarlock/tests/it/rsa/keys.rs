@@ -1,4 +1,4 @@
-//! RSA keys: their formats, and those that are refused.
+//! RSA keys: their formats, and refused keys.
 
 use oarlock::Error;
 use oarlock::rsa::{
@@ -88,7 +88,7 @@ fn a_key_without_its_primes_is_the_same_key() {
             let rsa = accelerator().rsa(&other.unwrap());
             assert_eq!(rsa.key().public_key(), key.public_key());
             assert_eq!(rsa.sign(scheme, b"message").unwrap(), signature);
-            // Keyed with d, which all of them have.
+            // Applied with d, which all of these keys have.
             let other = rsa.decrypt(&EncryptionScheme::Pkcs1, &signature).unwrap();
             let first = accelerator().rsa(&key);
             assert_eq!(
@@ -102,7 +102,7 @@ fn a_key_without_its_primes_is_the_same_key() {
         for d in [&altered[..], &[], &[1], &d[1..]] {
             assert_eq!(said(RsaPrivateKey::from_numbers(n, e, d)), wrong);
         }
-        // One prime alone is none.
+        // One prime alone is refused.
         without.prime1 = whole.prime1;
         assert_eq!(
             said(RsaPrivateKey::from_der(&without.to_der().unwrap())),
@@ -214,7 +214,7 @@ fn bad_keys_are_refused_with_what_is_wrong() {
             "-----BEGIN OPENSSH PRIVATE KEY-----\nMAA=\n-----END OPENSSH PRIVATE KEY-----",
             "not a private key of OpenSSH: ",
         ),
-        // Of Ed25519 (RFC 8410, 10.3).
+        // A key of Ed25519 (RFC 8410, 10.3).
         (
             "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n-----END PRIVATE KEY-----",
             "a key of 1.3.101.112, not of RSA",
@@ -231,8 +231,8 @@ fn bad_keys_are_refused_with_what_is_wrong() {
 
 #[test]
 fn factors_that_are_no_primes_give_an_error_and_no_result() {
-    // p is the product of two primes of 256 bits. All that keys are checked for holds, n = p q and
-    // d e = 1 modulo p - 1 and q - 1 included; powers are wrong all the same.
+    // p is the product of two primes of 256 bits. All checked equations hold, including n = p q and d e = 1 modulo p - 1 and
+    // q - 1; powers are wrong nevertheless.
     let numbers: Vec<Vec<u8>> = include_str!("../../keys/composite.txt")
         .lines()
         .map(|line| {

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::{HASHES, KEYS, key};
 use crate::common::accelerator;
 
-/// The names in OpenSSL of [`HASHES`].
+/// OpenSSL's names of [`HASHES`].
 const NAMES: [&str; 6] = [
     "sha224",
     "sha256",
@@ -80,7 +80,7 @@ fn openssl_takes_what_is_made_here_and_the_other_way_round() {
                 );
             }
         }
-        // What OpenSSL takes where nothing is said: SHA-1.
+        // OpenSSL's default: SHA-1.
         let scheme = EncryptionScheme::oaep(Hash::Sha1);
         let options = "-pkeyopt rsa_padding_mode:oaep";
         let ciphertext = rsa.public().encrypt(&scheme, &message).unwrap();
@@ -96,7 +96,7 @@ fn openssl_takes_what_is_made_here_and_the_other_way_round() {
             **rsa.decrypt(&scheme, &read("ciphertext")).unwrap(),
             message
         );
-        // PSS with parameters of its own, and what is left for verifying of SHA-1.
+        // PSS with unusual parameters, and SHA-1, which is left for verification only.
         for (salt, length) in [
             (PssSalt::Bytes(0), 0),
             (PssSalt::Bytes(7), 7),
@@ -141,8 +141,8 @@ fn openssl_takes_what_is_made_here_and_the_other_way_round() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Ciphertexts made by OpenSSL 4.0 with the same keys. Where the padding is invalid, both derive the same random message
-/// (implicit rejection).
+/// Ciphertexts made by OpenSSL 4.0 with the same keys. If the padding is invalid, both libraries derive the same random
+/// message (implicit rejection).
 #[test]
 fn what_is_made_up_for_a_ciphertext_without_a_message_is_what_openssl_makes_up() {
     for (pem, ciphertext, bytes, digest) in [

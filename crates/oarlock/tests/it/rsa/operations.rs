@@ -138,7 +138,7 @@ fn what_is_encrypted_decrypts_and_what_is_altered_does_not() {
     }
 }
 
-/// RFC 5246, 7.4.7.1: nothing is refused, and what is wrong gives other bytes each time.
+/// RFC 5246, 7.4.7.1: nothing is refused, and an invalid ciphertext yields different bytes each time.
 #[test]
 fn a_premaster_secret_of_tls_is_found_or_made_up() {
     let mut secret = [9; 48];
@@ -277,7 +277,7 @@ fn no_signature_is_made_with_sha1() {
     }
 }
 
-/// What does not pay may have become worth it, and only lanes can tell.
+/// Lanes may start to pay, which only a try shows.
 #[test]
 fn one_alone_is_tried_in_lanes_now_and_then() {
     let accelerator = Accelerator::builder().build().unwrap();

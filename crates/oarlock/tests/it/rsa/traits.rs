@@ -1,4 +1,4 @@
-//! RSA behind RustCrypto's traits, used by code that knows nothing else.
+//! RSA behind RustCrypto's traits, used by generic code.
 
 use std::process::Command;
 use std::str::FromStr;
@@ -38,12 +38,12 @@ fn signer(scheme: SignatureScheme) -> RsaSigner {
     accelerator().rsa(&key).signer(scheme)
 }
 
-/// A certificate authority of another crate signs with the key, and OpenSSL takes what it made.
+/// Another crate's certificate authority signs with the key, and OpenSSL accepts the certificate.
 #[test]
 fn a_certificate_is_signed_through_the_traits() {
     for scheme in SCHEMES {
         if scheme.hash() == Hash::Sha512_256 {
-            // OpenSSL 3.0 does not know it in certificates.
+            // OpenSSL 3.0 does not know the scheme in certificates.
             continue;
         }
         let signer = signer(scheme);
@@ -99,7 +99,7 @@ fn every_way_to_sign_and_to_verify_is_the_same() {
             verifier.multipart_verify(&parts, signature).unwrap();
             verifier.verify_prehash(&digest, signature).unwrap();
             assert!(verifier.verify(b"massage", signature).is_err());
-            // PKCS#1 v1.5 has one signature for a message, PSS a new one each time.
+            // PKCS#1 v1.5 is deterministic; PSS signatures differ each time.
             let same = signatures.iter().filter(|other| *other == signature);
             assert_eq!(same.count(), if is_pkcs1 { 6 } else { 1 });
         }
@@ -158,7 +158,7 @@ fn digests_are_those_of_the_scheme() {
 
 #[test]
 fn the_callers_random_numbers_are_the_salt() {
-    /// Gives sevens, or nothing.
+    /// A random generator that returns sevens, or fails.
     struct Sevens(bool);
     impl signature::rand_core::TryRng for Sevens {
         type Error = std::fmt::Error;

@@ -1,5 +1,4 @@
-//! Two hosts on one wire: network namespaces of their own, which go with the process that made them,
-//! as do all processes in them.
+//! Two hosts on one wire: network namespaces, which end with the process that created them, as do all processes in them.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read, Write as _};
@@ -15,14 +14,14 @@ use oarlock_testing::{is_root, lossy, seeded_noise, skip, until};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-/// A host: the one that this process is on, and the other.
+/// A host: `A` is the one this process runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Host {
     A,
     B,
 }
 
-/// Runs the running test again, on two hosts; false in that child, where the hosts are.
+/// Runs the running test again on two hosts; returns false in that child, which has the hosts.
 pub fn on_two_hosts() -> bool {
     if !is_child() {
         let is_possible = is_root("a tunnel between two network namespaces") && can_be_made();
@@ -38,9 +37,9 @@ pub fn on_two_hosts() -> bool {
     false
 }
 
-/// Makes the other host, on a machine that nobody else uses.
+/// Creates the other host, in namespaces that nothing else uses.
 pub fn make_hosts() {
-    // Where `ip netns` keeps names.
+    // `ip netns` keeps names here.
     says("mount -t tmpfs tmpfs /run");
     fs::create_dir("/run/netns").unwrap();
     for words in [
@@ -57,7 +56,7 @@ pub fn make_hosts() {
     }
 }
 
-/// Whether this machine has what two hosts and a tunnel are made of; if not, the test is skipped.
+/// Whether this machine has everything for two hosts and a tunnel; if not, the test is skipped.
 fn can_be_made() -> bool {
     let lacks = if !Path::new("/dev/net/tun").exists() {
         "the kernel has no TUN devices (/dev/net/tun)".to_owned()
@@ -79,8 +78,9 @@ fn can_be_made() -> bool {
     false
 }
 
-/// Fails unless `address` answers three pings, with `words` of ping's. One by one: of several, ping waits for the last no longer than
-/// twice as long as the first took (ping(8), -W), and on a busy machine that one comes later now and then.
+/// Fails unless `address` answers three pings, each sent with the options `words`. Each is a ping of its own: in a series,
+/// ping waits for the last answer at most twice the first round-trip time (ping(8), -W), and on a busy machine that answer
+/// is sometimes later.
 pub fn answers(words: &str, address: &str) {
     for _ in 0..3 {
         let said = says(&format!("ping -c 1 -W 30 {words} {address}"));
@@ -88,7 +88,7 @@ pub fn answers(words: &str, address: &str) {
     }
 }
 
-/// Runs a command, given as words, which must succeed. Returns what it said.
+/// Runs a command, given as words, which must succeed. Returns its output.
 #[track_caller]
 pub fn says(words: &str) -> String {
     says_at(Host::A, words)
@@ -108,7 +108,7 @@ pub fn says_at(host: Host, words: &str) -> String {
     lossy(&output.stdout)
 }
 
-/// A command on a host.
+/// Returns a command that runs on a host.
 pub fn at(host: Host, program: impl AsRef<std::ffi::OsStr>) -> Command {
     if host == Host::A {
         return Command::new(program);
@@ -118,7 +118,7 @@ pub fn at(host: Host, program: impl AsRef<std::ffi::OsStr>) -> Command {
     command
 }
 
-/// Does something on a host: sockets stay where they are made.
+/// Runs `act` on a host; the sockets it creates stay there.
 pub fn on<T: Send>(host: Host, act: impl FnOnce() -> T + Send) -> T {
     let run = || {
         if host == Host::B {
@@ -134,7 +134,7 @@ pub fn on<T: Send>(host: Host, act: impl FnOnce() -> T + Send) -> T {
 /// A program on a host, which ends with the test.
 pub struct Program {
     child: Child,
-    /// What it said, line by line, on both outputs.
+    /// The lines of both its outputs.
     said: Arc<Mutex<Vec<String>>>,
 }
 
@@ -155,17 +155,17 @@ impl Program {
         self.child.stdin.as_mut().unwrap()
     }
 
-    /// The lines so far.
+    /// Returns the lines so far.
     pub fn said(&self) -> String {
         self.said.lock().unwrap().join("\n")
     }
 
-    /// Waits until a line holds `part`; a program that ends before fails the test.
+    /// Waits until a line contains `part`; fails the test if the program ends first.
     #[track_caller]
     pub fn until_said(&mut self, part: &str) {
         until(part, || {
             let has_ended = self.child.try_wait().unwrap().is_some();
-            // Those that collect lag behind: they have all lines when they are gone.
+            // The reading threads lag behind; once they have ended, all lines are collected.
             let is_complete = has_ended && Arc::strong_count(&self.said) == 1;
             let said = self.said();
             let has_said = said.contains(part);
@@ -204,7 +204,7 @@ fn collect(from: impl Read + Send + 'static, into: &Arc<Mutex<Vec<String>>>) {
 pub struct End(Program);
 
 impl End {
-    /// Starts it, and waits until it forwards.
+    /// Starts an end, and waits until it forwards.
     #[track_caller]
     pub fn start(host: Host, keys: &Path, words: &str) -> Self {
         let mut end = Self::try_start(host, keys, words);
@@ -234,21 +234,21 @@ impl End {
         self.0.said()
     }
 
-    /// Waits until it has ended by itself, with an error.
+    /// Waits until the end exits with an error.
     #[track_caller]
     pub fn fails(mut self) {
         until("it ends", || !self.0.is_running());
         assert_eq!(self.0.child.wait().unwrap().code(), Some(1));
     }
 
-    /// How many datagrams were dropped as `what`, by the last second's line.
+    /// Returns how many datagrams were dropped as `what`, from the latest line of rates.
     pub fn dropped(&self, what: &str) -> u64 {
         let said = self.said();
         let line = said.lines().rev().find(|line| line.contains("dropped"));
         line.map_or(0, |line| number_before(line, what))
     }
 
-    /// Interrupts it, as Ctrl-C does, and returns the line of its totals.
+    /// Interrupts the end, as Ctrl-C does, and returns its line of totals.
     #[track_caller]
     pub fn interrupt(mut self) -> Totals {
         let status = self.0.ends_by(Signal::INT);
@@ -264,7 +264,7 @@ impl End {
     }
 }
 
-/// What an end counted.
+/// The totals of an end.
 #[derive(Debug)]
 pub struct Totals(String);
 
@@ -273,7 +273,7 @@ impl Totals {
         number_before(&self.0, what)
     }
 
-    /// All that was neither forwarded nor lost.
+    /// Returns the datagrams that were refused, without lost ones.
     pub fn refused(&self) -> u64 {
         ["replayed", "forged", "foreign", "invalid"]
             .map(|what| self.of(what))
@@ -294,7 +294,7 @@ pub fn tunnel() -> Command {
     example("tunnel")
 }
 
-/// New keys for two ends, in a folder.
+/// Creates key files for two ends in a folder.
 pub fn new_keys(folder: &Path, suite: &str) -> [std::path::PathBuf; 2] {
     let paths = ["a.keys", "b.keys"].map(|name| folder.join(name));
     let output = tunnel()
@@ -307,7 +307,7 @@ pub fn new_keys(folder: &Path, suite: &str) -> [std::path::PathBuf; 2] {
     paths
 }
 
-/// Whether a command succeeds; what it says is not shown.
+/// Whether a command succeeds; its output is discarded.
 pub fn succeeds(command: &mut Command) -> bool {
     command.output().is_ok_and(|output| output.status.success())
 }
@@ -322,8 +322,8 @@ pub fn succeeded(output: &Output) {
     );
 }
 
-/// Sends blocks from one host to the other, as long as `goes_on` says so for the number of those that
-/// have been sent, and compares what came.
+/// Sends blocks from one host to the other while `goes_on` returns true for the number of blocks sent, and compares them on
+/// arrival.
 pub fn transfer(from: Host, address: IpAddr, goes_on: impl Fn(usize) -> bool + Sync) -> usize {
     let to = if from == Host::A { Host::B } else { Host::A };
     let listener = on(to, || {
@@ -344,7 +344,7 @@ pub fn transfer(from: Host, address: IpAddr, goes_on: impl Fn(usize) -> bool + S
         let mut came = vec![0; BLOCK_BYTES];
         let mut blocks = 0;
         loop {
-            // Whole blocks, or the end.
+            // A whole block, or the end of the stream.
             let mut filled = 0;
             while filled < BLOCK_BYTES {
                 match stream.read(&mut came[filled..]).unwrap() {

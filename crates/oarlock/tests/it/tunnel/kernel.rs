@@ -1,5 +1,5 @@
-//! The tunnel with the kernel's own ESP (XFRM) at its other end: of this machine's kernel where it has that,
-//! else of a kernel that runs as a process (User Mode Linux) on this machine's files.
+//! The tunnel with the kernel's own ESP (XFRM) at its other end: this machine's kernel if it has XFRM, otherwise one that
+//! runs as a process (User Mode Linux) on this machine's files.
 
 use std::fs;
 use std::path::Path;
@@ -69,7 +69,7 @@ fn the_kernel_is_a_peer() {
     }
 }
 
-/// Runs the running test again where there is a kernel with ESP, on two hosts; false in that child.
+/// Runs the running test again on two hosts, with a kernel that has ESP; returns false in that child.
 fn by_a_kernel_with_esp() -> bool {
     if is_child() {
         make_hosts();
@@ -120,7 +120,7 @@ const UML: &str = "/usr/bin/linux.uml";
 const TRIED_STATE: &str = "xfrm state add src 10.0.0.1 dst 10.0.0.2 proto esp spi 0x100 mode tunnel \
     aead rfc4106(gcm(aes)) 0x000102030405060708090a0b0c0d0e0f10111213 128 encap espinudp 4500 4500 0.0.0.0";
 
-/// A socket that hands ESP to the kernel (udp(7), UDP_ENCAP).
+/// Opens a socket that passes ESP to the kernel (udp(7), UDP_ENCAP).
 const DECAPSULATES: &str = "\
 import signal, socket
 udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

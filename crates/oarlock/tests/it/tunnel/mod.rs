@@ -1,4 +1,4 @@
-//! The example of a tunnel: between two hosts, under attack, and with the kernel and strongSwan at its other end.
+//! The tunnel example: between two hosts, under attack, and with the kernel and strongSwan at its other end.
 
 mod hosts;
 mod kernel;
@@ -24,7 +24,7 @@ use self::hosts::{
 const INNER_A: &str = "10.78.0.1";
 const INNER_B: &str = "10.78.0.2";
 
-/// An end on each host.
+/// Starts an end on each host.
 fn two_ends(folder: &Path, suite: &str, words: &str) -> (End, End) {
     let [a, b] = new_keys(folder, suite);
     let a_words = format!("--address {INNER_A}/24 --peer 10.77.0.2:4500 {words}");
@@ -85,7 +85,7 @@ fn it_carries_ipv6_in_ipv6() {
     let words = format!("--address fd78::2/64 --peer [fd77::1]:4500 {listens}");
     let b = End::start(B, &b, &words);
     let inner: IpAddr = "fd78::2".parse().unwrap();
-    // The address is there when it is known to be nobody else's.
+    // The address is usable once duplicate address detection has ended.
     until("the address is usable", || {
         !says_at(B, "ip -6 address show dev inner tentative").contains("fd78::2")
             && !says("ip -6 address show dev inner tentative").contains("fd78::1")
@@ -94,8 +94,7 @@ fn it_carries_ipv6_in_ipv6() {
     assert_nothing_was_refused([&a.interrupt(), &b.interrupt()]);
 }
 
-/// Everything from A to B passes a stranger, who keeps copies and sends them again, altered and not, while
-/// the transfer goes on.
+/// Everything from A to B passes an attacker, who keeps copies and resends them during the transfer, altered and unaltered.
 #[test]
 fn replayed_and_forged_datagrams_are_dropped_while_a_transfer_goes_on() {
     if on_two_hosts() {
@@ -124,7 +123,7 @@ fn replayed_and_forged_datagrams_are_dropped_while_a_transfer_goes_on() {
                 relay.send_to(&datagram[..bytes], "10.77.0.2:4500").unwrap();
                 let mut kept = kept.lock().unwrap();
                 kept.push_back(datagram[..bytes].to_vec());
-                // Some of the first, and of the last.
+                // Keep some of the first, and some of the last.
                 if kept.len() > 100 {
                     kept.remove(50);
                 }
@@ -148,14 +147,14 @@ fn replayed_and_forged_datagrams_are_dropped_while_a_transfer_goes_on() {
                         altered[place] ^= change;
                         altered
                     };
-                    // Of a number far ahead, which must not move the window; of another association; with
-                    // another tag, and a number that is new.
+                    // A number far ahead, which must not move the window; another association; and another tag under a new
+                    // number.
                     send(&altered(4, 0x40));
                     send(&altered(at % 4, 1));
                     let mut forged = altered(copy.len() - 1, 1);
                     forged[6] ^= 0x80;
                     send(&forged);
-                    // No packet at all: too short, not aligned, IKE, to keep addresses.
+                    // Datagrams that are not ESP packets: too short, not aligned, IKE, keepalive.
                     send(&copy[..20]);
                     send(&copy[..copy.len() - 1]);
                     send(&[0; 40]);
@@ -169,7 +168,7 @@ fn replayed_and_forged_datagrams_are_dropped_while_a_transfer_goes_on() {
         });
         let blocks = transfer(A, INNER_B.parse().unwrap(), |sent| {
             sent_blocks.store(sent, Ordering::Relaxed);
-            // Some more when it is over.
+            // Some more after the transfer.
             let before = sent_before.load(Ordering::Relaxed);
             let is_over = is_over.load(Ordering::Relaxed);
             !is_over || sent < before + 64
@@ -181,7 +180,7 @@ fn replayed_and_forged_datagrams_are_dropped_while_a_transfer_goes_on() {
     });
     let (a, b) = (a.interrupt(), b.interrupt());
     assert_eq!(a.refused(), 0, "nobody attacked {a:?}");
-    // What was dropped was no packet of A's.
+    // None of the dropped datagrams was a packet of A's.
     let carried = (blocks * BLOCK_BYTES) as u64;
     assert!(b.of("bytes in") > carried, "{b:?}");
     assert!(b.of("packets in") <= a.of("packets out"), "{a:?} {b:?}");
@@ -326,13 +325,13 @@ fn what_it_cannot_have_is_named() {
     let wrong = output("--address 10.78.0.1/33 --peer 10.77.0.2:4500");
     assert!(lossy(&wrong.stderr).contains("more than the 32 bits"));
     running.interrupt();
-    // Its keys were not used.
+    // The failed start did not use the keys up.
     let b = End::start(A, &b, words);
     b.interrupt();
     succeeded(&tunnel().arg("--help").output().unwrap());
 }
 
-/// The numbers end before they repeat: an association is over then.
+/// An association ends before its sequence numbers repeat.
 #[test]
 fn it_ends_when_no_numbers_are_left() {
     if on_two_hosts() {

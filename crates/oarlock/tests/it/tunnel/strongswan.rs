@@ -1,8 +1,7 @@
 //! The tunnel with strongSwan's userland data path (`kernel-libipsec`) at its other end.
 //!
-//! strongSwan agrees on keys by IKE alone, which the tunnel does not speak. So two of its daemons
-//! negotiate; the one is then killed, and the tunnel takes its place: with its address and port, and the keys
-//! out of its log.
+//! strongSwan agrees on keys only by IKE, which the tunnel does not speak. So two of its daemons negotiate; one of them is
+//! then killed, and the tunnel takes over its address, its port, and the keys from its log.
 
 use std::fs;
 use std::path::Path;
@@ -32,12 +31,12 @@ fn strongswan_is_a_peer_whose_other_end_was_replaced() {
         let keys = folder.path().join("keys");
         fs::write(&keys, b.keys(suite)).unwrap();
         fs::set_permissions(&keys, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
-        // Without a farewell, so that the other goes on.
+        // Killed without a delete message, so that the other continues.
         b.kill();
         let end = End::start(B, &keys, "--address 10.78.0.2/32 --peer 10.77.0.1:4500");
         says_at(B, "ip route add 10.79.0.1/32 dev inner src 10.79.0.2");
 
-        // On a busy machine the first packet through the new end is lost now and then.
+        // On a busy machine the first packet through the new end is sometimes lost.
         let mut first = at(A, "ping");
         first.args("-c 1 -W 2 -I 10.79.0.1 10.79.0.2".split(' '));
         until("the other end is reached", || succeeds(&mut first));
@@ -82,7 +81,7 @@ impl Charon {
         )
         .unwrap();
         let mut command = at(host, "unshare");
-        // /run has the number of the daemon that runs: each has one of its own.
+        // /run holds the running daemon's process ID, so each daemon has a /run of its own.
         command.args([
             "--mount",
             "sh",
@@ -121,7 +120,7 @@ impl Charon {
         command.output().unwrap()
     }
 
-    /// What the responder agreed on, as the tunnel reads it.
+    /// Returns the keys that the responder agreed on, in the tunnel's format.
     fn keys(&self, suite: &str) -> String {
         let path = self.folder.join(format!("{}.log", self.name));
         let mut log = String::new();
@@ -141,7 +140,7 @@ impl Charon {
                 .split_once(&format!("encryption {side} key => "))
                 .unwrap();
             let bytes: usize = rest.split(' ').next().unwrap().parse().unwrap();
-            // 16 bytes a line: `13[CHD]    0: 0A DD ..  text`.
+            // The log has 16 bytes a line: `13[CHD]    0: 0A DD ..  text`.
             let lines = rest.lines().skip(1).take(bytes.div_ceil(16));
             let digits =
                 lines.flat_map(|line| line.split_once(": ").unwrap().1.split(' ').take(16));
@@ -163,7 +162,7 @@ impl Charon {
     }
 }
 
-/// The openssl plugin alone has ciphers, MACs and hashes. Level 4 of `chd` logs the keys.
+/// The openssl plugin provides all ciphers, MACs and hashes. Level 4 of `chd` logs the keys.
 const SETTINGS: &str = "\
 charon {
     load = openssl nonce kdf kernel-libipsec kernel-netlink socket-default vici

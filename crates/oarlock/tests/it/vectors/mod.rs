@@ -1,6 +1,6 @@
 //! Published vectors (SP 800-38A, RFC 3686, CAVP) through every kernel, device and strategy.
 //!
-//! Each test has a process to itself: the calls of others would count as its own.
+//! Each test has a process to itself, because calls of other tests would count as its own.
 
 #[cfg(feature = "rsa")]
 mod rsa;
@@ -12,7 +12,7 @@ use oarlock_kernels::aes::dispatch::{self, Counter};
 use oarlock_testing::alone;
 use oarlock_vectors::{CtrVector, cavp, short};
 
-/// Every mask with the device that then serves and the kernel whose counter must move.
+/// Returns every mask with the device that then serves and the kernel whose counter must move.
 fn ways() -> impl Iterator<Item = (&'static str, &'static str, Option<&'static Counter>)> {
     let cpu = Accelerator::builder().build().unwrap().cpu();
     [
@@ -82,8 +82,7 @@ fn rfc_3686() {
     check(&cavp::aes_ctr().unwrap());
 }
 
-/// The keystream block of a counter is that counter encrypted, so the block vectors of CAVP test
-/// CTR.
+/// A counter's keystream block is the encrypted counter, so CAVP's block vectors test CTR.
 #[test]
 fn cavp_blocks() {
     if alone(&[]) {

@@ -1,5 +1,5 @@
-//! Published vectors of RSA: Project Wycheproof's and NIST's. Each request is made alone and, as a
-//! job, together with others, which compute in lanes where there are lanes.
+//! Published vectors of RSA: Project Wycheproof's and NIST's. Each request runs alone and, as a job, together with others,
+//! in lanes if there are lanes.
 
 use std::collections::HashMap;
 
@@ -34,7 +34,7 @@ fn pss(vector: &RsaSignatureVector) -> SignatureScheme {
     }
 }
 
-/// Jobs, of which all that wait are computed by who waits for the first: there are no threads.
+/// Pending jobs. There are no threads: waiting for the first computes all of them.
 struct Together<T> {
     accelerator: Accelerator,
     jobs: Vec<(Job<T>, Result<T, Error>, String)>,
@@ -61,15 +61,15 @@ impl<T: PartialEq + std::fmt::Debug> Together<T> {
         }
     }
 
-    /// Requests met others: with IFMA at least three of four, since any two in lanes beat aws-lc even
-    /// without optimization.
+    /// Checks that requests were computed in groups: with IFMA at least three of four, since any two in lanes beat aws-lc
+    /// even without optimization.
     fn finish(mut self) {
         self.compare();
         let stats = self.accelerator.stats().public_key;
         assert_eq!(stats.faults, 0);
         let cpu = visible_cpu().unwrap();
         match Backend::preferred(cpu) {
-            // Half of them are those that were made alone.
+            // Half of the requests were made alone on purpose.
             Some(Backend::Ifma(_)) => {
                 assert!(stats.in_groups * 4 > stats.alone * 3, "{stats:?}");
             }
@@ -79,7 +79,7 @@ impl<T: PartialEq + std::fmt::Debug> Together<T> {
     }
 }
 
-/// Returns how many were valid, and how many were not.
+/// Returns the number of valid and of invalid vectors.
 fn check_signatures(
     vectors: Vec<RsaSignatureVector>,
     scheme: fn(&RsaSignatureVector) -> SignatureScheme,
@@ -110,7 +110,7 @@ fn check_signatures(
     (valid, invalid)
 }
 
-/// NIST's, of FIPS 186-3.
+/// NIST's vectors for FIPS 186-3.
 #[test]
 fn signatures_of_cavp() {
     let pkcs1 = cavp::rsa_pkcs1_signatures().unwrap();
@@ -145,7 +145,7 @@ fn signatures_that_are_made() {
         let scheme = SignatureScheme::Pkcs1(hash(vector.hash));
         let result = rsa.sign(scheme, &vector.message);
         if vector.hash == "SHA-1" {
-            // The library makes none; the provider does, as OpenSSL.
+            // The library refuses these; the provider accepts them, as OpenSSL does.
             assert!(matches!(result, Err(Error::InvalidInput(_))), "{result:?}");
             continue;
         }
@@ -203,8 +203,7 @@ fn messages_of_oaep() {
     assert!(valid > 500 && invalid > 300, "{valid} and {invalid}");
 }
 
-/// What is no message decrypts to something made up, which is the same each time, unless it is not
-/// even a number below the modulus.
+/// An invalid ciphertext decrypts to the same made-up message each time, unless its number is not below the modulus.
 #[test]
 fn messages_of_pkcs1() {
     let (mut keys, mut together) = (HashMap::new(), Together::new());

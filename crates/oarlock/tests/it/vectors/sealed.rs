@@ -1,5 +1,5 @@
-//! Published vectors of AEADs and of AES-CBC (CAVP, RFC 8439, Wycheproof) through every mask and
-//! strategy of the engine; crates/kernels/tests/it/published runs them through every way into a kernel.
+//! Published vectors of AEADs and of AES-CBC (CAVP, RFC 8439, Wycheproof) through every mask and strategy of the engine;
+//! crates/kernels/tests/it/published runs them through every entry point of the kernels.
 
 use oarlock::Algorithm;
 use oarlock::{Accelerator, Error, Strategy};
@@ -50,7 +50,7 @@ fn check_aead(
     let aead = accelerator.aead(operation, key).unwrap();
     let mut data = ciphertext.clone();
     if tag.len() != 16 {
-        // A shorter tag is the beginning of the whole one, which is all that there is to compare.
+        // A shorter tag is the beginning of the full one, so only that much is compared.
         if let (Some(plaintext), true) = (plaintext, *is_valid) {
             let mut data = plaintext.clone();
             let whole = aead.seal(nonce, aad, (&mut data[..]).into()).unwrap();
@@ -91,7 +91,7 @@ fn aes_gcm() {
     let cavp = cavp::aes_gcm().unwrap();
     let wycheproof = wycheproof::aes_gcm().unwrap();
     every_way(|accelerator, way| {
-        // Of the many, an odd share, so that all lengths have their turn.
+        // An odd share of the many vectors, so that all lengths occur.
         let some = cavp.iter().step_by(13);
         let checked = wycheproof
             .iter()

@@ -1,4 +1,4 @@
-//! Memory: pages without access, and forked children.
+//! Memory: guard pages, and forked children.
 #![allow(unsafe_code)]
 
 use std::ptr;
@@ -9,14 +9,14 @@ use super::{association, is_cbc, pair, suites};
 use crate::child::{end_of, fork, leave};
 use crate::common::accelerator;
 
-/// Memory between two pages that nobody may touch.
+/// Memory between two inaccessible pages.
 struct Guarded {
     mapping: *mut u8,
 }
 
 impl Guarded {
     fn new() -> Self {
-        // SAFETY: a fresh private mapping; the pages made accessible lie within it.
+        // SAFETY: a fresh private mapping; the pages that become accessible lie within it.
         let mapping = unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
             let bytes = INNER_BYTES + 2 * PAGE_BYTES;
@@ -31,14 +31,14 @@ impl Guarded {
     }
 
     fn inner(&mut self) -> &mut [u8] {
-        // SAFETY: accessible and zeroed; the borrow keeps others off.
+        // SAFETY: the range is accessible and zeroed; the mutable borrow excludes other references.
         unsafe { std::slice::from_raw_parts_mut(self.mapping.add(PAGE_BYTES), INNER_BYTES) }
     }
 }
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        // SAFETY: the mapping of `new`, which nothing refers to any more.
+        // SAFETY: `new` created the mapping, and no reference to it remains.
         unsafe { libc::munmap(self.mapping.cast(), INNER_BYTES + 2 * PAGE_BYTES) };
     }
 }
@@ -46,7 +46,7 @@ impl Drop for Guarded {
 const PAGE_BYTES: usize = 4096;
 const INNER_BYTES: usize = 2 * PAGE_BYTES;
 
-/// Sealed and opened against either page, several at once, so that lanes have neighbours.
+/// Packets are sealed and opened against either page, several at once, so that lanes have neighbours.
 #[test]
 fn nothing_beyond_a_packet_is_touched() {
     let accelerator = accelerator();
@@ -57,7 +57,7 @@ fn nothing_beyond_a_packet_is_touched() {
             let lengths = (0..20).chain([63, 64, 65, 127, 1399, 1400, 1401, 4000]);
             for bytes in lengths {
                 let mut pages = [Guarded::new(), Guarded::new(), Guarded::new()];
-                // The least that the packet takes.
+                // The least room that the packet needs.
                 let body = (bytes + 2_usize).next_multiple_of(super::align(suite));
                 let start = suite.before_bytes();
                 let all = start + body + super::icv_bytes(suite);
@@ -89,28 +89,28 @@ fn nothing_beyond_a_packet_is_touched() {
     }
 }
 
-/// A child that goes on with its parent's association, which it had better not, at least has IVs of
-/// its own: those that were fetched before the fork are the parent's.
+/// A child that continues its parent's association, which it should not, at least has IVs of its own: those fetched before
+/// the fork are the parent's.
 #[test]
 fn a_forked_child_has_ivs_of_its_own_and_seals_on() {
     for suite in suites() {
         let (mut outbound, mut inbound) = pair(&accelerator(), &association(suite));
         super::sealed(&mut outbound, b"before", 4);
         let mut pipe = [0; 2];
-        // SAFETY: room for two descriptors.
+        // SAFETY: `pipe` has room for two descriptors.
         assert_eq!(unsafe { libc::pipe(pipe.as_mut_ptr()) }, 0);
-        // SAFETY: the child seals, writes and leaves.
+        // SAFETY: the child seals, writes and leaves without returning.
         let child = unsafe { fork() };
         if child == 0 {
             let packet = super::sealed(&mut outbound, b"behind", 4);
-            // SAFETY: as many bytes lie there, and fewer than a pipe holds.
+            // SAFETY: `packet` holds `packet.len()` bytes, fewer than a pipe buffers.
             let written = unsafe { libc::write(pipe[1], packet.as_ptr().cast(), packet.len()) };
             leave(i32::from(written != packet.len() as isize));
         }
         let ours = super::sealed(&mut outbound, b"behind", 4);
         let mut theirs = vec![0; ours.len()];
         assert_eq!(end_of(child), 0, "{suite:?}");
-        // SAFETY: room for as many bytes; the descriptors are closed once.
+        // SAFETY: `theirs` has room for its length; the descriptors are closed once.
         unsafe {
             let read = libc::read(pipe[0], theirs.as_mut_ptr().cast(), theirs.len());
             assert_eq!(read, theirs.len() as isize);

@@ -18,7 +18,7 @@ const SPI: u32 = 0x0102_0304;
 const MASKS: [&str; 6] = ["", "-face", "-avx512", "-vaes", "-aes", "-aes,-avx2"];
 const BEFORE: usize = Outbound::BEFORE_BYTES;
 
-/// Those that packets can be put together by hand for.
+/// Returns the suites for which packets can be put together by hand.
 fn suites() -> impl Iterator<Item = Suite> {
     let can = |suite: &Suite| cfg!(feature = "aws-lc") || !is_chained(*suite);
     Suite::ALL.iter().copied().filter(can)
@@ -32,7 +32,7 @@ fn is_cbc(suite: Suite) -> bool {
     align(suite) > 4
 }
 
-/// What is encrypted is a multiple of this.
+/// Returns the alignment of the encrypted part, in bytes.
 fn align(suite: Suite) -> usize {
     match suite {
         Suite::EncryptThenMac(Cipher::Aes128Cbc | Cipher::Aes192Cbc | Cipher::Aes256Cbc, _) => 16,
@@ -56,7 +56,7 @@ fn pair(accelerator: &Accelerator, association: &Association<'_>) -> (Outbound, 
     )
 }
 
-/// What one packet carries, or why it was refused.
+/// Returns a packet's content, or why it was refused.
 fn opened(inbound: &mut Inbound, packet: &[u8]) -> Result<(Vec<u8>, u8, u64), PacketError> {
     let mut packet = packet.to_vec();
     let mut packets = [InboundPacket::new(&mut packet)];

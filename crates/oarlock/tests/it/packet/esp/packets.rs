@@ -1,4 +1,4 @@
-//! What senders make, and what receivers find in it.
+//! What senders produce, and what receivers find in it.
 
 use oarlock::Strategy;
 use oarlock::packet::PacketError;
@@ -9,7 +9,7 @@ use super::reference::{body_of, by_hand};
 use super::{BEFORE, KEY, MASKS, association, is_cbc, is_chained, opened, pair, sealed, suites};
 use crate::common::{accelerator, accelerator_by, random_bytes, striped};
 
-/// The IV that the packet carries.
+/// Returns a packet's IV.
 fn iv_of(suite: Suite, packet: &[u8]) -> &[u8] {
     &packet[8..suite.before_bytes()]
 }
@@ -44,8 +44,7 @@ fn every_suite_and_length_is_as_put_together_by_hand() {
     }
 }
 
-/// Batches of random lengths, with random packets of them damaged, in any order and around the end of
-/// the lower half of numbers.
+/// Random batches, some of whose packets are damaged, in any order and around the end of the lower half of sequence numbers.
 #[test]
 fn random_batches_are_as_put_together_by_hand() {
     let mut random = StdRng::seed_from_u64(23);
@@ -104,7 +103,7 @@ fn random_batches_are_as_put_together_by_hand() {
             let mut found = found.to_vec();
             let is_damaged = random.random_ratio(1, 8);
             if is_damaged {
-                // Not the number: another one may be older than the window.
+                // Not the sequence number: the new one may be older than the window.
                 let at = random.random_range(8..found.len());
                 found[at] ^= 1 << random.random_range(0..8);
             }
@@ -136,7 +135,7 @@ fn ivs_of_cbc_are_random_and_never_come_again() {
     let accelerator = accelerator();
     for suite in suites().filter(|suite| is_cbc(*suite)) {
         let (mut outbound, _) = pair(&accelerator, &association(suite));
-        // More than are fetched at once.
+        // More IVs than are fetched at once.
         let mut ivs: Vec<Vec<u8>> = (0..600)
             .map(|_| iv_of(suite, &sealed(&mut outbound, b"the same", 4)).to_vec())
             .collect();
@@ -180,7 +179,7 @@ fn a_buffer_without_room_takes_no_number() {
     let suite = Suite::Aes128Gcm;
     let (mut outbound, mut inbound) = pair(&accelerator(), &association(suite));
     let mut buffers = [[7; 64]; 6];
-    // Too little room before, behind, a range that ends beyond the buffer or begins behind its end.
+    // Too little room before or after, a range that ends beyond the buffer, and one that begins after its end.
     let ranges = [
         15..20,
         16..47,
@@ -208,7 +207,7 @@ fn a_buffer_without_room_takes_no_number() {
     );
 }
 
-/// The least room of each suite is enough, and a byte less is not.
+/// The least room that a suite specifies is enough, and a byte less is not.
 #[test]
 fn the_room_that_a_suite_names_is_enough() {
     for suite in suites() {

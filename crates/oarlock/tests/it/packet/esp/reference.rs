@@ -6,7 +6,7 @@ use oarlock::packet::esp::Suite;
 
 use super::SPI;
 
-/// A packet of `body`: the payload, its padding and the trailer. `iv` has the bytes that the suite's IVs have.
+/// Returns a packet with `body`: the payload, its padding and the trailer. `iv` has the length of the suite's IVs.
 pub fn by_hand(
     suite: Suite,
     key: &[u8],
@@ -36,7 +36,7 @@ pub fn by_hand(
     }
 }
 
-/// With the padding and trailer that a sender adds.
+/// Returns a payload with the padding and trailer that a sender adds.
 pub fn body_of(suite: Suite, payload: &[u8], next_header: u8) -> Vec<u8> {
     let align = super::align(suite);
     let mut body = payload.to_vec();
@@ -82,7 +82,7 @@ mod evp {
     };
     use oarlock::packet::esp::{Cipher, Integrity};
 
-    /// What `cipher` makes of whole blocks, or for AES-CTR of anything.
+    /// Encrypts whole blocks, or any length with AES-CTR.
     pub fn encrypt(cipher: Cipher, key: &[u8], iv: &[u8], body: &[u8]) -> Vec<u8> {
         let (key_bytes, is_ctr) = match cipher {
             Cipher::Null => return body.to_vec(),
@@ -98,8 +98,8 @@ mod evp {
         assert_eq!(iv.len(), if is_tdes { 8 } else { 16 });
         let mut encrypted = vec![0; body.len()];
         let mut written = 0;
-        // SAFETY: a fresh context, freed at the end; key and IV have the lengths of the cipher, and the
-        // output has room for as many bytes as go in, which without padding are all that come out.
+        // SAFETY: a fresh context, freed at the end; key and IV have the cipher's lengths, and the output has room for the
+        // input's length, which is the output's length without padding.
         unsafe {
             let evp = match (key.len(), is_ctr) {
                 _ if is_tdes => EVP_des_ede3_cbc(),
@@ -122,10 +122,10 @@ mod evp {
         encrypted
     }
 
-    /// The ICV.
+    /// Returns the ICV.
     pub fn hmac(integrity: Integrity, key: &[u8], message: &[u8]) -> Vec<u8> {
         let mut tag = vec![0; 64];
-        // SAFETY: key and message of their lengths, and room for the longest digest.
+        // SAFETY: key and message are passed with their lengths, and `tag` has room for the longest digest.
         let made = unsafe {
             let digest = match integrity {
                 Integrity::HmacMd5_96 => EVP_md5(),

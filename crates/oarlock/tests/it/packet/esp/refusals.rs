@@ -1,4 +1,4 @@
-//! What receivers refuse.
+//! Packets that receivers refuse.
 
 use oarlock::Error;
 use oarlock::packet::esp::{Association, InboundPacket, OutboundPacket, Suite};
@@ -23,7 +23,7 @@ fn whatever_is_altered_is_refused_and_zeroed() {
                 0..4 => PacketError::OtherAssociation {
                     spi: u32::from_be_bytes(altered[..4].try_into().unwrap()),
                 },
-                // The number 0 is never sent.
+                // The sequence number 0 is never sent.
                 7 => PacketError::Replayed,
                 _ => PacketError::AuthenticationFailed,
             };
@@ -108,13 +108,13 @@ fn numbers_are_accepted_once_within_the_window() {
     }
 }
 
-/// The same in one call: what is older than the window by the time its turn comes is refused.
+/// The same in one call: a packet that the window has passed by its turn is refused.
 #[test]
 fn numbers_count_in_the_order_of_the_packets_of_a_call() {
     for suite in suites() {
         let (mut outbound, mut inbound) = pair(&striped(), &association(suite).replay_window(64));
         let sent: Vec<_> = (0..200).map(|_| sealed(&mut outbound, b"x", 4)).collect();
-        // 1, 200, 199, ... 137, then those before.
+        // 1, 200, 199, ... 137, then the older ones.
         let order: Vec<usize> = [0].into_iter().chain((1..200).rev()).collect();
         let mut copies: Vec<_> = order.iter().map(|place| sent[*place].clone()).collect();
         let mut packets: Vec<_> = copies.iter_mut().map(|it| InboundPacket::new(it)).collect();
@@ -162,7 +162,7 @@ fn extended_numbers_pass_the_end_of_the_lower_half() {
         inbound.set_window(window);
         outbound.set_sequence(u64::from(u32::MAX) - 20);
         let mut sent: Vec<_> = (0..40).map(|_| sealed(&mut outbound, b"ours", 4)).collect();
-        // They arrive the other way round, and so across the end.
+        // The packets arrive in reverse order, and so across the end.
         sent.reverse();
         for (packet, back) in sent.iter().zip(0..) {
             let number = u64::from(u32::MAX) + 20 - back;
@@ -172,7 +172,7 @@ fn extended_numbers_pass_the_end_of_the_lower_half() {
     }
 }
 
-/// A receiver that takes the upper half for another one computes another ICV.
+/// A receiver that assumes another upper half computes another ICV.
 #[test]
 fn a_packet_of_another_upper_half_is_refused() {
     for suite in suites() {
@@ -218,11 +218,11 @@ fn numbers_that_are_used_up_seal_nothing() {
 fn wrong_padding_under_a_right_key_is_refused() {
     for suite in suites().filter(|suite| !is_cbc(*suite)) {
         let mut inbound = accelerator().esp_inbound(&association(suite)).unwrap();
-        // With the payload, or without where the padding is wrong.
+        // Each body with its payload, or `None` if the padding is wrong.
         let bodies: [(&[u8], Option<&[u8]>); 7] = [
             (&[1, 2, 2, 4], Some(&[])),
             (&[8, 8, 0, 4], Some(&[8, 8])),
-            // Longer than it need be, as RFC 4303 allows.
+            // Longer padding than needed, which RFC 4303 allows.
             (&[8, 1, 2, 3, 4, 5, 5, 4], Some(&[8])),
             (&[2, 1, 2, 4], None),
             (&[1, 1, 2, 4], None),
@@ -241,7 +241,7 @@ fn wrong_padding_under_a_right_key_is_refused() {
                 expected.ok_or(PacketError::InvalidPadding),
                 "{body:?}"
             );
-            // Its number is used up all the same: it was the sender's.
+            // The packet's number is used up nevertheless: the sender did send it.
             assert_eq!(opened(&mut inbound, &packet), Err(PacketError::Replayed));
         }
     }
@@ -302,7 +302,7 @@ fn wrong_padding_of_cbc_under_a_right_key_is_refused() {
     }
 }
 
-/// Nothing is decrypted before it is known to be authentic: what is left is zeros, not plaintext.
+/// A forged packet is not decrypted: the buffer then holds zeros, not plaintext.
 #[test]
 fn a_forged_packet_leaves_zeros() {
     let mut random = StdRng::seed_from_u64(24);
@@ -340,7 +340,7 @@ fn associations_that_cannot_be_are_refused() {
     assert!(!shown.contains("key"), "{shown}");
 }
 
-/// By aws-lc, where no kernel of this library is registered.
+/// aws-lc computes, because no kernel of this library is registered.
 #[cfg(feature = "aws-lc")]
 #[test]
 fn another_device_refuses_and_zeroes_as_well() {

@@ -1,4 +1,4 @@
-//! Packets of the RFCs.
+//! Packets from the RFCs.
 
 use oarlock::packet::esp::{Association, Cipher, Integrity, Suite};
 
@@ -20,7 +20,7 @@ fn the_example_of_rfc_7634_is_opened() {
     let key: Vec<u8> = (0x80..=0x9f).chain([0xa0, 0xa1, 0xa2, 0xa3]).collect();
     let association = Association::new(0x0102_0304, Suite::ChaCha20Poly1305, &key);
     let mut inbound = accelerator().esp_inbound(&association).unwrap();
-    // RFC 7634, appendix A: number 5, and an IV that is not its number.
+    // RFC 7634, appendix A: sequence number 5, with an IV that differs from it.
     let packet = hex(
         "01020304 00000005 1011121314151617 24039428b97f417e3c13753a4f05087b67c352e6a7fab1b982d466ef407ae5c6
          14ee8099d52844eb61aa95dfab4c02f72aa71e7c4c4f64c9befe2facc638e8f3cbec163fac469b502773f6fb94e664da
@@ -34,7 +34,7 @@ fn the_example_of_rfc_7634_is_opened() {
     assert_eq!((payload, next_header, sequence), (expected, 4, 5));
 }
 
-/// Section 4, cases 5 to 8: without an ICV, so that of their bytes is put behind them here.
+/// RFC 3602, section 4, cases 5 to 8. They have no ICV, so the test appends one.
 #[cfg(feature = "aws-lc")]
 #[test]
 fn the_packets_of_rfc_3602_are_opened() {
@@ -92,14 +92,14 @@ fn the_packets_of_rfc_3602_are_opened() {
     }
 }
 
-/// The vectors of draft-mcgrew-gcm-test-01: one with an extended number, one of each length of key.
+/// The vectors of draft-mcgrew-gcm-test-01: one with an extended number, one for each key length.
 #[test]
 fn packets_of_aes_gcm_as_rfc_4106_has_them_are_opened() {
     let cases = [
         (
             Suite::Aes128Gcm,
             "4c80cdefbb5d10da906ac73c3613a634 2e443b68",
-            // The upper half of its number, which is not sent, is 0x87654321.
+            // The upper half of the number, which is not sent, is 0x87654321.
             Some(0x8765_4321_0000_0000_u64),
             "00004321 00000000 4956ed7e3b244cfe
              fecf537e729d5b07dc30df528dd22b768d1b98736696a6fd348509fa13ceac34cfa2436f14a3f3cf65925bf1f4a13c5d

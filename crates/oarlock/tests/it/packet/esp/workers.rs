@@ -1,4 +1,4 @@
-//! Threads that take part, and calls of any size.
+//! Several threads, and calls of any size.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,8 +9,7 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 use super::{BEFORE, association, pair, suites};
 use crate::common::{accelerator, accelerator_by, striped};
 
-/// Seals packets that tell their place, opens them, and finds each in its place, with the numbers of a
-/// flow.
+/// Seals packets that contain their index, opens them, and finds each at its index, with consecutive numbers.
 fn there_and_back(
     outbound: &mut oarlock::packet::esp::Outbound,
     inbound: &mut oarlock::packet::esp::Inbound,
@@ -149,7 +148,7 @@ fn with_workers_the_packets_are_shared_and_counted() {
     }
 }
 
-/// More than fit any group, run or register, and fewer.
+/// More packets than fit a group, a run or a register, and fewer.
 #[test]
 fn a_call_takes_any_number_of_packets() {
     for suite in suites() {

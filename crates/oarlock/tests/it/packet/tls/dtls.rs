@@ -1,4 +1,4 @@
-//! Records of DTLS 1.3, compared with records put together by hand.
+//! DTLS 1.3 records, compared with records put together by hand.
 
 use oarlock::Error;
 use oarlock::packet::PacketError;
@@ -58,7 +58,7 @@ fn sealed(outbound: &mut Outbound, content: &[u8], padding: usize) -> Vec<u8> {
 
 type Found = Result<(Vec<u8>, u64, u64), PacketError>;
 
-/// What each record of a datagram carries, and the datagram as it is then.
+/// Returns the content of each record of a datagram, and the datagram's buffer after the call.
 fn opened(inbound: &mut Inbound, datagram: &[u8]) -> (Vec<Found>, Vec<u8>) {
     let mut datagram = datagram.to_vec();
     let mut records: Vec<_> = inbound.split(&mut datagram).collect();
@@ -103,7 +103,7 @@ fn every_header_and_suite_is_as_put_together_by_hand() {
     }
 }
 
-/// Late, twice, lost and damaged: each record for itself.
+/// Records arrive late, twice, damaged or not at all, independently of each other.
 #[test]
 fn random_batches_arrive_in_any_order() {
     let mut random = StdRng::seed_from_u64(41);
@@ -169,7 +169,7 @@ fn a_datagram_has_many_records_and_the_last_may_lack_a_length() {
     let mut all: Vec<_> = (0..3)
         .flat_map(|n| sealed(&mut outbound, &[n; 9], 0))
         .collect();
-    // Records behind the first may leave the ID out (RFC 9147, 4).
+    // Records after the first may omit the ID (RFC 9147, 4).
     outbound.set_connection_id(ConnectionId::default());
     all.extend(sealed(&mut outbound, b"without", 0));
     outbound.set_format(Format {
@@ -183,7 +183,7 @@ fn a_datagram_has_many_records_and_the_last_may_lack_a_length() {
         contents,
         [&[0; 9][..], &[1; 9], &[2; 9], b"without", b"to the end"]
     );
-    // At the beginning of a datagram it must be there, and be ours.
+    // At the beginning of a datagram the ID must be there, and be ours.
     for (id, expected) in [
         (&b""[..], PacketError::OtherConnection),
         (b"di", PacketError::OtherConnection),
@@ -292,7 +292,7 @@ fn odd_contents_are_refused_and_their_numbers_seen() {
     assert_eq!(records[0].opened().unwrap().content_type, ContentType::ACK);
 }
 
-/// Numbers are completed from what was seen, across every wrap of their bits.
+/// Sequence numbers are reconstructed from earlier ones, across every wrap of their bits.
 #[test]
 fn numbers_are_completed_behind_gaps_and_wraps() {
     let suite = Suite::Aes128GcmSha256;
@@ -308,12 +308,12 @@ fn numbers_are_completed_behind_gaps_and_wraps() {
             assert_eq!(opened_one(&mut inbound, &record).unwrap().2, sequence);
             sequence += gap;
         }
-        // Behind a gap that is too long, it is taken for another.
+        // After a gap that is too long, the number is mistaken for another.
         sequence += 3 * gap;
         let record = datagram(suite, &secret(suite), look, (3, sequence), b"x\x17");
         assert!(opened_one(&mut inbound, &record).is_err());
     }
-    // More in a call than a byte can count.
+    // More records in a call than a byte can count.
     let look = Look {
         long_numbers: false,
         ..PLAIN
@@ -393,8 +393,8 @@ fn epochs_that_cannot_be_are_refused() {
     assert_eq!(opened_one(&mut inbound, &record), Ok((b"x".to_vec(), 3, 5)));
 }
 
-/// RFC 9147 has no examples. These are records of a client of BoringSSL (of the crate boring-sys 5.4.0) behind a handshake
-/// with its own server, and `CLIENT_TRAFFIC_SECRET_0` of its key log.
+/// RFC 9147 has no examples. These records were sent by a client of BoringSSL (from the crate boring-sys 5.4.0) after a
+/// handshake with BoringSSL's own server; the secret is `CLIENT_TRAFFIC_SECRET_0` of its key log.
 #[test]
 fn records_are_those_of_boringssl() {
     for (suite, secret, records) in [

@@ -1,4 +1,4 @@
-//! Records of TLS 1.3 and DTLS 1.3, compared with those of other implementations.
+//! TLS 1.3 and DTLS 1.3 records, compared with those of other implementations.
 
 mod dtls;
 mod published;
@@ -41,7 +41,8 @@ fn try_sealed(
     records[0].sealed().map(<[u8]>::to_vec)
 }
 
-/// What [`Inbound::open`] finds: contents, types, the bytes taken, why it ended; and the buffer as it is then.
+/// Everything that [`Inbound::open`] returns: contents, types, the bytes consumed, why it stopped; and the buffer after the
+/// call.
 struct Found {
     records: Vec<(Vec<u8>, ContentType)>,
     bytes: usize,
@@ -63,7 +64,7 @@ fn opened(inbound: &mut Inbound, stream: &[u8]) -> Found {
     }
 }
 
-/// The one record that `stream` is.
+/// Opens the single record in `stream`.
 fn opened_one(inbound: &mut Inbound, stream: &[u8]) -> Result<(Vec<u8>, ContentType), PacketError> {
     let mut found = opened(inbound, stream);
     found.end?;

@@ -1,4 +1,4 @@
-//! What senders make, and what receivers find in it.
+//! What senders produce, and what receivers find in it.
 
 use oarlock::Strategy;
 use oarlock::packet::PacketError;
@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 use super::{BEFORE, BEHIND, DATA, MASKS, keys, opened, opened_one, pair, reference, sealed};
 use crate::common::{accelerator, accelerator_by, random_bytes, striped};
 
-/// The inner plaintext (RFC 8446, 5.2).
+/// Returns the inner plaintext (RFC 8446, 5.2).
 fn inner(content: &[u8], content_type: ContentType, padding: usize) -> Vec<u8> {
     [content, &[content_type.0], &vec![0; padding]].concat()
 }
@@ -36,7 +36,7 @@ fn every_suite_and_length_is_as_put_together_by_hand() {
     }
 }
 
-/// Random batches, one by one or out of a long buffer, cut again at random into what arrives.
+/// Random batches, record by record or from a long buffer, arrive in randomly cut pieces.
 #[test]
 fn random_batches_are_as_put_together_by_hand() {
     let mut random = StdRng::seed_from_u64(31);
@@ -118,7 +118,7 @@ fn random_batches_are_as_put_together_by_hand() {
     }
 }
 
-/// A stream that is cut at any byte is left where it is until the rest comes.
+/// A record that is cut at any byte stays in the buffer until the rest arrives.
 #[test]
 fn every_cut_of_a_stream_is_waited_at() {
     let suite = Suite::Aes128GcmSha256;
@@ -198,7 +198,7 @@ fn keys_of_both_ends_are_updated_together() {
     }
 }
 
-/// What lies behind a message is as it came, even where threads had opened it.
+/// Bytes after a message stay as they came, even if threads had opened them.
 #[test]
 fn nothing_behind_a_message_is_opened() {
     for accelerator in [accelerator(), striped()] {

@@ -7,12 +7,12 @@ use chacha20::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use hmac::{Hmac, Mac};
 use oarlock::packet::tls::Suite;
 
-/// A traffic secret of the suite.
+/// Returns a traffic secret for the suite.
 pub fn secret(suite: Suite) -> Vec<u8> {
     (1..=suite.secret_bytes() as u8).collect()
 }
 
-/// HKDF-Expand-Label without a context (RFC 8446, 7.1), with the prefix of either protocol.
+/// Computes HKDF-Expand-Label without a context (RFC 8446, 7.1), with the prefix of either protocol.
 pub fn expand(suite: Suite, prefix: &str, secret: &[u8], label: &str, bytes: usize) -> Vec<u8> {
     let label = [prefix, label].concat();
     let mut info = vec![(bytes >> 8) as u8, bytes as u8, label.len() as u8];
@@ -32,14 +32,14 @@ fn hmac_of<M: Mac + KeyInit>(key: &[u8], message: &[u8]) -> Vec<u8> {
     mac.finalize().into_bytes().to_vec()
 }
 
-/// Key and IV of a traffic secret.
+/// Returns the key and IV of a traffic secret.
 pub fn key_and_iv(suite: Suite, prefix: &str, secret: &[u8]) -> (Vec<u8>, [u8; 12]) {
     let key = expand(suite, prefix, secret, "key", suite.key_bytes());
     let iv = expand(suite, prefix, secret, "iv", 12);
     (key, iv.try_into().unwrap())
 }
 
-/// An inner plaintext under the header `aad`, with its tag.
+/// Returns an inner plaintext sealed under the header `aad`, with its tag.
 pub fn sealed(
     suite: Suite,
     key: &[u8],
@@ -67,7 +67,7 @@ pub fn sealed(
     }
 }
 
-/// A record of TLS 1.3 with an inner plaintext of any kind.
+/// Returns a TLS 1.3 record with any inner plaintext.
 pub fn record(suite: Suite, secret: &[u8], sequence: u64, inner: &[u8]) -> Vec<u8> {
     let (key, iv) = key_and_iv(suite, "tls13 ", secret);
     let bytes = (inner.len() + 16) as u16;
@@ -76,7 +76,7 @@ pub fn record(suite: Suite, secret: &[u8], sequence: u64, inner: &[u8]) -> Vec<u
     [header, sealed].concat()
 }
 
-/// What a record of DTLS 1.3 looks like.
+/// The header of a DTLS 1.3 record.
 #[derive(Clone, Copy, Debug)]
 pub struct Look<'a> {
     pub id: &'a [u8],
@@ -84,7 +84,7 @@ pub struct Look<'a> {
     pub length: bool,
 }
 
-/// A record of DTLS 1.3 with an inner plaintext of any kind (RFC 9147, 4).
+/// Returns a DTLS 1.3 record with any inner plaintext (RFC 9147, 4).
 pub fn datagram(
     suite: Suite,
     secret: &[u8],
@@ -117,7 +117,7 @@ pub fn datagram(
     [header, sealed].concat()
 }
 
-/// RFC 9147, 4.2.3.
+/// Returns the mask of the sequence number (RFC 9147, 4.2.3).
 fn mask(suite: Suite, key: &[u8], sample: [u8; 16]) -> [u8; 16] {
     let mut block = sample.into();
     match suite {

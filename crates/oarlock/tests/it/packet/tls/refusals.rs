@@ -22,9 +22,9 @@ fn whatever_is_altered_ends_the_connection() {
             let found = opened(&mut inbound, &[&altered[..], &next].concat());
             let error = match place {
                 0 => PacketError::InvalidHeader,
-                // Another length: of a record that is not all there.
+                // A greater length: the record is not complete.
                 3 => PacketError::Pending,
-                // The version is authenticated; the length is another record's.
+                // The version is authenticated; with a smaller length, the record is another one.
                 _ => PacketError::AuthenticationFailed,
             };
             if place == 3 {
@@ -42,13 +42,13 @@ fn whatever_is_altered_ends_the_connection() {
                 assert!(found.buffer[5..end].iter().all(|byte| *byte == 0));
                 assert_eq!(found.buffer[end..], next, "untouched");
             }
-            // Even a record that is as it should be comes too late.
+            // Even a valid record comes too late.
             assert_eq!(opened_one(&mut inbound, &record), Err(error));
         }
     }
 }
 
-/// What was before the forged record counts, what is behind it does not, whatever threads had done.
+/// Records before the forged one count, and those after it do not, whatever the threads had opened.
 #[test]
 fn a_forged_record_is_fatal_for_all_behind_it() {
     for accelerator in [accelerator(), striped()] {
@@ -121,7 +121,7 @@ fn lengths_that_no_record_has_are_refused_by_their_header() {
     }
 }
 
-/// Authentic, and yet nothing that a sender may make (RFC 8446, 5.1, 5.2, 5.4).
+/// The records are authentic, but no sender may produce them (RFC 8446, 5.1, 5.2, 5.4).
 #[test]
 fn odd_contents_are_refused() {
     let long = [vec![9; 16_385], vec![23]].concat();
