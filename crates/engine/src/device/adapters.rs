@@ -1,5 +1,4 @@
-//! Devices of the two older kinds, for the framework: those for ciphers, and those for public keys, tokens
-//! among them.
+//! Adapters to the framework for the two older kinds of device: for ciphers, and for public keys, including tokens.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +13,7 @@ use crate::work::algorithm::{Direction, Kind};
 use crate::work::operation::Service;
 use crate::work::request::PublicKeyRequest;
 
-/// A [`PublicKeyDevice`] as a [`BlockingDevice`], which is called by so many threads at once.
+/// A [`PublicKeyDevice`] as a [`BlockingDevice`], called from a fixed number of threads.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -44,7 +43,7 @@ pub struct PublicKeys {
 }
 
 impl PublicKeys {
-    /// `threads` should be the number of calls that the device takes at once.
+    /// Creates the adapter. `threads` should be the number of calls that the device accepts at once.
     pub fn new(device: Arc<dyn PublicKeyDevice>, threads: usize) -> Self {
         Self { device, threads }
     }
@@ -88,15 +87,15 @@ impl BlockingDevice for PublicKeys {
     }
 }
 
-/// A [`Device`] as a [`BlockingDevice`]: for ciphers and AEADs, with sessions that it opens as they come. It
-/// has to open sessions of its own driver ([`OpenSession::from_driver`](super::OpenSession::from_driver)).
+/// A [`Device`] as a [`BlockingDevice`] for ciphers and AEADs. It opens sessions on demand, which must come from the
+/// device's own driver ([`OpenSession::from_driver`](super::OpenSession::from_driver)).
 pub struct Ciphers {
     device: Arc<dyn Device>,
     sessions: Mutex<BTreeMap<u64, Arc<dyn DeviceSession>>>,
 }
 
 impl Ciphers {
-    /// Makes the adapter. It calls the device from as many threads as the device's capacity.
+    /// Creates the adapter, which calls the device from as many threads as its capacity.
     pub fn new(device: Arc<dyn Device>) -> Self {
         Self {
             device,
@@ -121,7 +120,7 @@ impl Ciphers {
             return Ok(session);
         }
         let mut sessions = locked();
-        // Which of them is used again nobody knows.
+        // Nothing says which session will be used again, so drop all.
         let is_full = sessions.len() >= SESSIONS_MAX;
         let dropped = is_full.then(|| std::mem::take(&mut *sessions));
         sessions.insert(material.id(), Arc::clone(&session));

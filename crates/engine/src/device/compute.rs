@@ -1,8 +1,7 @@
-//! Services computed on the CPU: our kernels, or aws-lc where that is faster. Nothing here fails but
-//! for a wrong tag.
+//! Services computed on the CPU, by our kernels or by aws-lc where that is faster. The only error here is a wrong tag.
 //!
-//! Data are one piece, as a device gets them. Many requests of one kind are computed in the lanes of one
-//! kernel call ([`run_group`]).
+//! The data of a request are one piece, as devices get them. Requests of one kind can share the lanes of one kernel call
+//! ([`run_group`]).
 
 mod scattered;
 
@@ -31,14 +30,14 @@ use crate::work::algorithm::{Algorithm, Direction, Kind};
 use crate::work::operation::{ChainOrder, HashAlgorithm, Layout, Material, Service, Step};
 use oarlock_threads::wiped::Wiped;
 
-/// Keys of a session, set up for the CPU.
+/// A session's keys, set up for the CPU.
 pub(crate) struct LocalKeys {
     cpu: Cpu,
     cipher: CipherKey,
     mac: MacKey,
     service: Service,
     tag_bytes: usize,
-    /// The device whose code computes it.
+    /// The device whose code computes the requests.
     pub(crate) device: &'static str,
     pub(crate) cost: Cost,
 }
@@ -50,8 +49,8 @@ enum CipherKey {
     Aead(AeadKey),
 }
 
-/// For many messages at once, and, but for MD5, for one alone: with SHA instructions one message is
-/// faster than a lane of many.
+/// A MAC key for batches and, except for MD5, for single messages: with SHA instructions a single message is faster than one
+/// lane of a batch.
 enum MacKey {
     None,
     Md5(Box<HmacKey<batch::Md5>>),
@@ -61,7 +60,7 @@ enum MacKey {
     Sha512(Box<(HmacKey<batch::Sha512>, Hmac<Sha512>)>),
 }
 
-/// A request, with its data in one piece.
+/// A request with its data in one piece.
 pub(crate) struct Item<'a> {
     pub(crate) keys: &'a LocalKeys,
     pub(crate) step: &'a Step,
@@ -69,8 +68,7 @@ pub(crate) struct Item<'a> {
 }
 
 impl LocalKeys {
-    /// By the kernels, or by aws-lc where `registry` has the device `software` and it is expected to
-    /// be faster.
+    /// Sets up keys for the kernels, or for aws-lc if `registry` has the device `software` and expects it to be faster.
     pub(crate) fn new(
         cpu: Cpu,
         registry: Option<&Registry>,
@@ -127,7 +125,7 @@ impl LocalKeys {
         })
     }
 
-    /// Items of one class are computed together; `None` where nothing is gained by that.
+    /// Returns the class of requests to compute together with this one; `None` if batching gains nothing.
     pub(crate) fn class(&self, direction: Direction) -> Option<(Service, Direction)> {
         let gains = match self.service {
             Service::Mac(_) => true,
@@ -139,7 +137,7 @@ impl LocalKeys {
         gains.then_some((self.service, direction))
     }
 
-    /// Computes one request in place. Where the tag is wrong, the data are as they were.
+    /// Computes one request in place. If the tag is wrong, the data are unchanged.
     pub(crate) fn run(&self, step: &Step, data: &mut [u8]) -> Result<(), Error> {
         match self.service {
             Service::Cipher(_) => {
@@ -164,8 +162,7 @@ impl LocalKeys {
         }
     }
 
-    /// As a device does it: of a message that is decrypted, the tag that it should have is written to
-    /// the place of its tag.
+    /// Computes a request as a device does: for a decryption, it writes the expected tag to the tag's place.
     #[cfg(feature = "simulated")]
     pub(crate) fn run_as_device(&self, step: &Step, data: &mut [u8]) -> Result<(), Error> {
         let encrypt = Step {
@@ -177,7 +174,8 @@ impl LocalKeys {
                 self.run(step, data)
             }
             (Direction::Decrypt, Service::Aead(_)) => {
-                // These ciphers XOR keystream, so to seal is to open, but for the tag.
+                // These ciphers XOR keystream, so sealing twice opens and restores the data, and leaves the tag of the
+                // plaintext.
                 self.run(&encrypt, data)?;
                 let range = step.layout.encrypted.clone();
                 let plain = Wiped::from(data[range.clone()].to_vec());
@@ -281,7 +279,7 @@ impl LocalKeys {
                 Ok(())
             }
             (ChainOrder::MacThenEncrypt, Direction::Decrypt) => {
-                // Apart, so that nothing of a forgery shows.
+                // Decrypt into a copy, so that nothing of a forgery becomes visible.
                 let mut plain = Wiped::from(data[second.clone()].to_vec());
                 self.crypt(step, Direction::Decrypt, &mut plain);
                 let text = self.authenticated_text(layout);
@@ -338,7 +336,7 @@ impl LocalKeys {
         tag
     }
 
-    /// The tag or digest of all that `feed` hands out, at the front of `tag`; not with MD5.
+    /// Writes the tag or digest of all that `feed` hands out to the front of `tag`. MD5 is not supported.
     fn tag_of_pieces(&self, feed: &mut Feed<'_>, tag: &mut [u8; DIGEST_BYTES_MAX]) {
         fn mac<M: Clone + hmac::Mac>(key: &M, feed: &mut Feed<'_>, tag: &mut [u8]) {
             let mut mac = key.clone();
@@ -361,17 +359,17 @@ impl LocalKeys {
             (_, Service::Digest(HashAlgorithm::Sha256)) => digest::<Sha256>(feed, tag),
             (_, Service::Digest(HashAlgorithm::Sha384)) => digest::<Sha384>(feed, tag),
             (_, Service::Digest(HashAlgorithm::Sha512)) => digest::<Sha512>(feed, tag),
-            // `Material` lets no session of MD5 alone pass.
+            // `Material` permits no session of MD5 alone.
             _ => {}
         }
     }
 }
 
-/// Hands out pieces, in order.
+/// A function that hands out pieces of a message in order.
 type Feed<'a> = dyn FnMut(&mut dyn FnMut(&[u8])) + 'a;
 
-/// Writes the tag that was made to its place, or compares it with the one there. Either way it is left nowhere else:
-/// the tag that a forged message should have had is nobody's.
+/// Writes the computed tag to its place, or compares it with the tag there. Then wipes `tag`: nobody may learn the right tag
+/// of a forged message.
 fn put_or_check(
     direction: Direction,
     place: &mut [u8],
@@ -393,7 +391,7 @@ fn put_or_check(
     }
 }
 
-/// Computes the tag with the multi-buffer kernel, which takes messages in one piece.
+/// Computes the tag with the multi-buffer kernel, which needs each message in one piece.
 fn md5_tag(
     cpu: Cpu,
     key: &HmacKey<batch::Md5>,
@@ -428,8 +426,7 @@ impl MacKey {
     }
 }
 
-/// Computes requests that [`class`](LocalKeys::class) puts together, and calls `answer` with the place and
-/// the outcome of each.
+/// Computes requests of the same [`class`](LocalKeys::class), and calls `answer` with the index and outcome of each.
 pub(crate) fn run_group(items: &mut [Item<'_>], answer: &mut dyn FnMut(usize, Result<(), Error>)) {
     let is_alone = items.len() == 1;
     let Some(first) = items.first().filter(|_| !is_alone) else {
@@ -464,7 +461,7 @@ pub(crate) fn run_group(items: &mut [Item<'_>], answer: &mut dyn FnMut(usize, Re
     }
 }
 
-/// AES-CBC encryption, a stream in each lane.
+/// Encrypts by AES-CBC, one stream in each lane.
 fn cbc_streams(cpu: Cpu, items: &mut [Item<'_>], answer: &mut dyn FnMut(usize, Result<(), Error>)) {
     let kernels: Option<Vec<&Cbc>> = items.iter().map(|item| item.keys.cbc()).collect();
     let Some(kernels) = kernels else {
@@ -488,7 +485,7 @@ fn cbc_streams(cpu: Cpu, items: &mut [Item<'_>], answer: &mut dyn FnMut(usize, R
     }
 }
 
-/// HMAC, a message in each lane.
+/// Computes HMAC, one message in each lane.
 fn macs<H: batch::Hash>(
     cpu: Cpu,
     items: &mut [Item<'_>],
@@ -524,8 +521,8 @@ impl LocalKeys {
     }
 }
 
-/// `cpu` or `software`, whichever is expected to be faster and is registered; the kernels where neither
-/// is.
+/// Sets up a key on `cpu` or `software`, whichever is registered and expected to be faster, or on the kernels if neither is
+/// registered.
 fn open<K: Keyed>(
     cpu: Cpu,
     registry: Option<&Registry>,
@@ -552,16 +549,16 @@ fn open<K: Keyed>(
 }
 
 fn single<M: hmac::KeyInit>(key: &[u8]) -> M {
-    #[allow(clippy::expect_used)] // RFC 2104 takes keys of any length.
+    #[allow(clippy::expect_used)] // RFC 2104 permits keys of any length.
     M::new_from_slice(key).expect("HMAC takes any key")
 }
 
-/// Parts of the data at once.
+/// Returns several parts of the data for writing.
 fn disjoint<const N: usize>(
     data: &mut [u8],
     ranges: [Range<usize>; N],
 ) -> Result<[&mut [u8]; N], Error> {
-    // An empty range within another one is no overlap.
+    // An empty range inside another one does not overlap it.
     let ranges = ranges.map(|range| if range.is_empty() { 0..0 } else { range });
     let parts = data.get_disjoint_mut(ranges);
     parts.map_err(|_| Error::InvalidInput("the layout does not fit the data".into()))
@@ -579,8 +576,8 @@ fn fill_random(data: &mut [u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// What one message alone takes, on CPUs with SHA-NI and by their tables otherwise within a factor of
-/// three; the framework mends it by what it measures.
+/// Returns the rate of a single message with SHA-NI, a figure that is within a factor of three on other CPUs. The framework
+/// corrects it by measurement.
 fn hash_bytes_per_ns(hash: HashAlgorithm) -> f64 {
     match hash {
         HashAlgorithm::Md5 => 0.4,

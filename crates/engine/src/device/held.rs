@@ -1,4 +1,4 @@
-//! Private keys that devices hold.
+//! Private keys held by devices.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::Error;
 use crate::work::request::PublicKeyRequest;
 use crate::work::rsa::key::{Holder, RsaPrivateKey, RsaPublicKey, digest};
 
-/// A device that holds a key, and what it knows it by.
+/// The device that holds a key, and the device's ID for the key.
 struct Held {
     device: Arc<dyn PublicKeyDevice>,
     name: Arc<str>,
@@ -39,21 +39,21 @@ impl Holder for Held {
     }
 }
 
-/// The device that holds the key of a request.
+/// Returns the device that holds the private key of a request.
 pub(crate) fn device_of(request: &PublicKeyRequest) -> Option<&Arc<dyn PublicKeyDevice>> {
     let holder: &dyn Any = request.private_key()?.holder()?;
     holder.downcast_ref::<Held>().map(|held| &held.device)
 }
 
 impl RsaPrivateKey {
-    /// A key that `device` holds, and that nobody reads out: a token's, or that of a server. `id` is
-    /// what the device knows it by ([`held_id`](Self::held_id)).
+    /// Creates a handle for a key that stays on `device`, such as a token or server. `id` is the device's ID of the key
+    /// ([`held_id`](Self::held_id)).
     ///
-    /// The device is asked for a power at once, which shows whether it has the key, and is what
-    /// implicit rejection ([`AcceleratedRsa::decrypt`](crate::rsa::AcceleratedRsa::decrypt)) is keyed with.
+    /// This asks the device for one power. The result proves that the device has the key, and it keys implicit rejection
+    /// ([`AcceleratedRsa::decrypt`](crate::rsa::AcceleratedRsa::decrypt)).
     ///
     /// # Errors
-    /// [`Error::DeviceFailed`] where it has not, or has another one.
+    /// [`Error::DeviceFailed`] if the device lacks the key or has a different one.
     pub fn held(
         device: Arc<dyn PublicKeyDevice>,
         id: Vec<u8>,

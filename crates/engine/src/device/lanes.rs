@@ -1,13 +1,13 @@
-//! Up to eight requests at once, each with a key of its own, by the kernels for AVX-512 IFMA or FMA;
-//! fewer where that pays, and each alone by aws-lc where not.
+//! Up to eight requests at once, each with its own key, by the kernels for AVX-512 IFMA or FMA. Smaller batches run in lanes
+//! if that pays, otherwise each request alone by aws-lc.
 //!
 //! ```text
 //! private   m = c ^ d mod n from its parts modulo p and q; then m ^ e mod n, which must be c
 //! public    c = m ^ e mod n
 //! ```
 //!
-//! The kernels are constant-time, so nothing is blinded. A result that does not pass its check is not released: aws-lc
-//! computes it again, with a check of its own.
+//! The kernels are constant-time, so nothing is blinded. A result that fails its check is not released: aws-lc computes it
+//! again, with a check of its own.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -37,7 +37,7 @@ use oarlock_threads::process;
 pub(crate) struct Lanes {
     backend: Option<Backend>,
     costs: LaneCosts,
-    /// Used before, and wiped.
+    /// Workspaces for reuse, wiped.
     workspaces: Mutex<Vec<Vec<Line>>>,
     counts: LaneCounts,
     shown: Shown,
@@ -60,7 +60,7 @@ fn what(key: BatchKey) -> Other {
     }
 }
 
-/// Takes the power of the request at a place of the batch.
+/// Receives the power of the request at an index of the batch.
 type Powers<'a> = dyn FnMut(usize, Result<Buffer, Error>) + 'a;
 
 impl Lanes {
@@ -75,18 +75,18 @@ impl Lanes {
         }
     }
 
-    /// Whether there are lanes to meet others in.
+    /// Whether the CPU has lanes to share.
     pub(crate) fn are_there(&self) -> bool {
         self.backend.is_some()
     }
 
-    /// The name of the lanes, and how many there are.
+    /// Returns the name of the backend and its number of lanes.
     pub(crate) fn names(&self) -> Option<(&'static str, usize)> {
         let backend = self.backend?;
         Some((backend.name(), backend.lanes_at_once()))
     }
 
-    /// Before there are requests.
+    /// Sets where counts are shown, before there are requests.
     pub(crate) fn show(&mut self, shown: Shown) {
         self.shown = shown;
     }
@@ -95,9 +95,9 @@ impl Lanes {
         self.shown
     }
 
-    /// Counts requests for others to see.
+    /// Counts requests in the figures that other processes see.
     fn show_requests(&self, what: Other, count: usize, is_group: bool) {
-        // Their bytes say nothing.
+        // Byte counts are meaningless here.
         self.shown
             .count_other(what, Direction::Encrypt, count as u64, 0);
         if is_group {
@@ -121,18 +121,18 @@ impl Lanes {
         }
     }
 
-    /// Whether a batch of `size` requests, which may be 1, is better computed in lanes, or should be now and then so
-    /// that it is measured. Asking changes nothing.
+    /// Whether to compute a batch of `size` requests, which may be 1, in lanes: because it is faster, or now and then to
+    /// measure it. Asking changes nothing.
     pub(crate) fn pays(&self, key: BatchKey, size: usize) -> bool {
         key.width().is_some() && self.backend.is_some() && self.costs.pays(key, size)
     }
 
     /// Returns the batch size for `waiting` queued requests; at least 1.
     pub(crate) fn batch_size(&self, key: BatchKey, waiting: usize) -> usize {
-        // Fewer are done sooner, and leave some for another thread; more are checked at once.
+        // A half batch finishes sooner and leaves work for another thread. With many waiting, a full batch shares one check.
         let few = key.kind() == BatchKind::Private && waiting < 2 * LANES;
         let size = waiting.min(if few { LANES / 2 } else { LANES });
-        // Where one alone goes, `run` asks.
+        // `run` decides for a single request.
         if size > 1 && self.pays(key, size) {
             size
         } else {
@@ -154,12 +154,12 @@ impl Lanes {
         }
     }
 
-    /// What one alone is expected to take.
+    /// Returns the expected time of one request alone.
     pub(crate) fn cost(&self, key: BatchKey) -> Duration {
         self.costs.alone(key)
     }
 
-    /// How many together are computed fastest, and what those take.
+    /// Returns the fastest batch size and the time of such a batch.
     pub(crate) fn best_batch(&self, key: BatchKey) -> (usize, Duration) {
         let are_there = key.width().is_some() && self.backend.is_some();
         if are_there && self.costs.are_faster(key, LANES) {
@@ -169,12 +169,12 @@ impl Lanes {
         }
     }
 
-    /// Runs a request that somebody computes alone, and learns what that takes.
+    /// Runs a request that is computed alone, and learns its time.
     pub(crate) fn alone<T>(&self, key: BatchKey, run: impl FnOnce() -> T) -> T {
         self.alone_as(what(key), key, run)
     }
 
-    /// As [`alone`](Self::alone), of a request whose batch key does not say what it is.
+    /// Runs a request as [`alone`](Self::alone) does, counted as `what` because its batch key does not tell.
     pub(crate) fn alone_as<T>(&self, what: Other, key: BatchKey, run: impl FnOnce() -> T) -> T {
         let began = Instant::now();
         let result = run();
@@ -190,7 +190,7 @@ impl Lanes {
         self.run_where(in_lanes, key, batch, answer);
     }
 
-    /// As [`run`](Self::run), of a request for which [`pays`](Self::pays) has said where.
+    /// Computes powers as [`run`](Self::run) does, where [`pays`](Self::pays) has already decided between lanes and aws-lc.
     pub(crate) fn run_where(
         &self,
         in_lanes: bool,
@@ -235,7 +235,7 @@ impl Lanes {
         }
     }
 
-    /// The powers of a whole batch in lanes, but those that did not pass their check.
+    /// Computes a whole batch in lanes, and drops the results that fail their check.
     fn compute(&self, backend: Backend, key: BatchKey, batch: &mut [InLane<'_>]) {
         let mut workspace = self.workspace(key);
         match key.kind() {
@@ -255,7 +255,7 @@ impl Lanes {
         self.keep(workspace);
     }
 
-    /// Takes back the results of private operations that are wrong.
+    /// Drops wrong results of private operations.
     fn check(&self, backend: Backend, batch: &mut [InLane<'_>], workspace: &mut [Line]) {
         let mut checks: Vec<_> = batch
             .iter()
@@ -342,15 +342,15 @@ impl Lanes {
     }
 }
 
-/// One of a batch.
+/// A request of a batch.
 struct InLane<'a> {
     request: &'a PublicKeyRequest,
-    /// The result; `None` if it is yet to be computed, or to be computed again.
+    /// The result, or `None` before it is computed and after it failed its check.
     power: Option<Buffer>,
 }
 
 impl<'a> InLane<'a> {
-    /// Returns the public key that checks the result, if the request's result has to be checked.
+    /// Returns the public key that checks the result, or `None` if no check is needed.
     fn checked_by(&self) -> Option<&'a RsaPublicKey> {
         self.request.private_key().map(RsaPrivateKey::public_key)
     }
@@ -360,7 +360,7 @@ fn forget_all(batch: &mut [InLane<'_>]) {
     batch.iter_mut().for_each(|one| one.power = None);
 }
 
-/// The results of private operations, unchecked.
+/// Computes private operations, unchecked.
 fn private(backend: Backend, batch: &mut [InLane<'_>], workspace: &mut [Line]) {
     let mut lanes: Vec<_> = batch
         .iter_mut()
@@ -387,7 +387,7 @@ fn private(backend: Backend, batch: &mut [InLane<'_>], workspace: &mut [Line]) {
         return forget_all(batch);
     }
     for one in batch {
-        // The modulus may have a byte less than both primes.
+        // The modulus may be one byte shorter than both primes together.
         let bytes = one.request.base().len();
         if let Some(power) = &mut one.power {
             let more = power.len().saturating_sub(bytes);
@@ -418,7 +418,7 @@ fn public(backend: Backend, batch: &mut [InLane<'_>], workspace: &mut [Line]) {
     }
 }
 
-/// The results of powers, unchecked.
+/// Computes powers, unchecked.
 fn power(backend: Backend, batch: &mut [InLane<'_>], workspace: &mut [Line]) {
     let mut lanes: Vec<_> = batch
         .iter_mut()
@@ -450,14 +450,14 @@ fn power(backend: Backend, batch: &mut [InLane<'_>], workspace: &mut [Line]) {
     }
 }
 
-/// In time that depends on lengths alone, and less of it than byte by byte: what a wrong result
-/// becomes tells something of the key.
+/// Compares in time that depends only on the lengths, since a wrong result reveals something of the key. Faster than
+/// comparing byte by byte with barriers.
 fn are_equal(a: &[u8], b: &[u8]) -> bool {
     let differing = a.iter().zip(b).fold(0, |bits, (a, b)| bits | (a ^ b));
     a.len() == b.len() && std::hint::black_box(differing) == 0
 }
 
-/// The number of workspaces that are in use at once on two dozen CPUs.
+/// The number of workspaces in use at once on two dozen CPUs.
 const WORKSPACES_MAX: usize = 24;
 
 #[cfg(test)]

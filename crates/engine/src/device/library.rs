@@ -1,5 +1,5 @@
-//! Devices that are shared libraries, by a table of functions in C: `include/oarlock_device.h` says
-//! what each of them does, and what it may expect.
+//! Devices in shared libraries, by a table of C functions. `include/oarlock_device.h` specifies each function and its
+//! preconditions.
 #![allow(unsafe_code)]
 
 mod engine;
@@ -27,12 +27,12 @@ use crate::work::request::PublicKeyRequest;
 use crate::work::shape::{PublicKeyOperation, Shape};
 use oarlock_threads::process;
 
-/// A device that a shared library is, loaded by its path. It takes requests with the numbers of
-/// their keys, and none of keys that a device holds.
+/// A device in a shared library, loaded by path. It computes requests by the numbers of their keys, and none of keys that a
+/// device holds.
 ///
-/// The library becomes a part of this process, and stays loaded: it can do whatever the process can, and what it does
-/// wrong, the process has done. Load only libraries that you trust as your own code. A library that writes outside the
-/// buffers for its result or its error ends the process (`abort`). A forked child has to open devices of its own.
+/// The library becomes part of this process and stays loaded. It can do whatever the process can, and its faults are the
+/// process's faults. Load only libraries that you trust as your own code. A library that writes outside the buffers for its
+/// result or error ends the process (`abort`). A forked child must open its own devices.
 ///
 /// ```no_run
 /// use oarlock::device::{LibraryDevice, complete};
@@ -51,32 +51,30 @@ pub struct LibraryDevice {
     name: String,
     path: PathBuf,
     functions: Functions,
-    /// What the library's `open` has made.
+    /// The handle that the library's `open` returned.
     device: NonNull<c_void>,
     capacity: usize,
-    /// The number of further calls that the library may be given at once.
+    /// The number of further calls that the library accepts now.
     free: Mutex<usize>,
     freed: Condvar,
     rates: Rates<3>,
-    /// [`process::fork_generation`] of the process that it is open in.
+    /// [`process::fork_generation`] of the process that opened it.
     generation: usize,
 }
 
-// SAFETY: `device` may be given to the library's functions by any thread, and by several at once
-// (oarlock_device.h, oarlock_device_table_v1); the rest is safe by itself.
+// SAFETY: any thread may pass `device` to the library's functions, and several may do so at once (oarlock_device.h,
+// oarlock_device_table_v1); the other fields are `Send`.
 unsafe impl Send for LibraryDevice {}
-// SAFETY: several threads may give `device` to the library's functions at once, as the header says;
-// the rest is safe by itself.
+// SAFETY: the header allows concurrent calls with the same `device`; the other fields are `Sync`.
 unsafe impl Sync for LibraryDevice {}
 
 impl LibraryDevice {
-    /// Loads the library at `path`, and opens a device with `options`, which mean what the library
-    /// says. `name` takes the place of the library's own: no two devices of a process should have the
-    /// same.
+    /// Loads the library at `path` and opens a device with `options`, whose meaning the library defines. `name` replaces the
+    /// library's own name and should be unique in the process.
     ///
     /// # Errors
-    /// What is at `path` is no library or none of a device; its table is of another version, too
-    /// short, or lacks a function; and whatever its `open` says.
+    /// The file at `path` is no library or has no device; its table has another version, is too short or lacks a function;
+    /// or its `open` fails.
     pub fn open(
         path: impl AsRef<Path>,
         options: &str,
@@ -93,20 +91,20 @@ impl LibraryDevice {
         )
     }
 
-    /// Opens a device of a table that is a part of this program. `name` takes the place of the table's own.
+    /// Opens a device from a table inside this program. `name` replaces the table's own name.
     ///
     /// # Errors
-    /// The table is NULL, of another version, too short, or lacks a function; and whatever its `open` says.
+    /// The table is NULL, has another version, is too short or lacks a function; or its `open` fails.
     ///
     /// # Safety
-    /// `table` is NULL, or a table as oarlock_device.h describes it, which does not change, and whose functions do what is said
-    /// there. It and they stay until the process ends.
+    /// `table` is NULL or a table as oarlock_device.h describes it, which does not change and whose functions behave as
+    /// described there. The table and its functions stay valid until the process ends.
     pub unsafe fn of_table(
         table: *const c_void,
         options: &str,
         name: Option<&str>,
     ) -> Result<Arc<Self>, DeviceError> {
-        // SAFETY: the caller says that `table` is null or a device's, as the header describes it.
+        // SAFETY: the caller guarantees that `table` is null or a device's table, as the header describes it.
         let read = unsafe { read(table.cast()) };
         let (functions, own_name) =
             read.map_err(|what| DeviceError(format!("a table of a device: {what}")))?;
@@ -137,7 +135,7 @@ impl LibraryDevice {
         Ok(Arc::new(device))
     }
 
-    /// How many requests it works on at once. More callers than that wait.
+    /// Returns how many requests the device computes at once. Further callers wait.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
@@ -198,8 +196,8 @@ impl LibraryDevice {
         let (base, modulus) = (request.base(), request.modulus());
         let mut result = Guarded::new(modulus.len());
         let done = said_by(&self.path, |error, error_len| {
-            // SAFETY: the device is open; base, modulus and result have as many bytes as are said to
-            // be in the modulus, and the exponent and the error as many as are said of them.
+            // SAFETY: the device is open; base, modulus and result have the length passed for the modulus, and exponent and
+            // error have the lengths passed with them.
             unsafe {
                 (self.functions.power)(
                     self.device.as_ptr(),
@@ -228,9 +226,8 @@ impl LibraryDevice {
         let (base, modulus) = (request.base(), request.modulus());
         let mut result = Guarded::new(modulus.len());
         let done = said_by(&self.path, |error, error_len| {
-            // SAFETY: the device is open; base, modulus and result have as many bytes as are said to
-            // be in the modulus, the five numbers as many as the first of them (RsaSecretPrimes),
-            // and the error as many as are said of it.
+            // SAFETY: the device is open; base, modulus and result have the length passed for the modulus, the five numbers
+            // have the length of the first (RsaSecretPrimes), and the error has the length passed with it.
             unsafe {
                 power_crt(
                     self.device.as_ptr(),
@@ -254,7 +251,7 @@ impl LibraryDevice {
         Ok(Zeroizing::new(result.to_vec()))
     }
 
-    /// Waits until the library may be given another call.
+    /// Waits until the library accepts another call.
     fn turn(&self) -> Turn<'_> {
         let mut free = self.free();
         while *free == 0 {
@@ -299,9 +296,9 @@ impl PublicKeyDevice for LibraryDevice {
 
 impl Drop for LibraryDevice {
     fn drop(&mut self) {
-        // What a child has inherited is its parent's to close.
+        // A device inherited by fork is closed by the parent.
         if self.generation == process::fork_generation() {
-            // SAFETY: the device is open, and nobody else has it: it is closed here alone.
+            // SAFETY: the device is open, and nothing else closes it.
             unsafe { (self.functions.close)(self.device.as_ptr()) };
         }
     }
@@ -316,7 +313,7 @@ impl fmt::Debug for LibraryDevice {
     }
 }
 
-/// Room for one call among those that the library is given at once.
+/// A reservation of one of the calls that the library accepts at once.
 struct Turn<'a>(&'a LibraryDevice);
 
 impl Drop for Turn<'_> {
@@ -326,7 +323,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// As `oarlock_device.h` numbers them.
+/// The functions, as `oarlock_device.h` numbers them.
 #[derive(Clone, Copy)]
 enum Function {
     Power = 0,
@@ -348,14 +345,14 @@ struct FunctionTable {
     power_crt: Option<PowerCrt>,
 }
 
-/// How every table begins, of whatever version.
+/// The head of every table, in all versions.
 #[repr(C)]
 struct FunctionTableHead {
     size: usize,
     abi_version: u32,
 }
 
-/// Those of a table, of which only one may be missing.
+/// The functions of a table. Only one is optional.
 struct Functions {
     open: Open,
     close: Close,
@@ -396,13 +393,12 @@ type PowerCrt = unsafe extern "C" fn(
     usize,
 ) -> c_int;
 
-/// The library at `path`, which stays loaded: threads of its own may be in it for as long as the process
-/// lasts.
+/// Loads the library at `path`. It is never unloaded, because its own threads may run until the process ends.
 fn library(path: &Path) -> Result<ManuallyDrop<Library>, String> {
-    // SAFETY: loading runs code of the library. The caller vouches for that code, as the documentation of
-    // `LibraryDevice` demands: there is no other proof of it.
+    // SAFETY: loading runs code of the library. The caller vouches for that code, as the documentation of `LibraryDevice`
+    // demands; no other proof exists.
     let library = unsafe { Library::new(path) }.map_err(|error| {
-        // The loader's own words are the cause of libloading's.
+        // libloading wraps the loader's message as its source.
         let cause = error
             .source()
             .map_or_else(|| error.to_string(), ToString::to_string);
@@ -411,10 +407,10 @@ fn library(path: &Path) -> Result<ManuallyDrop<Library>, String> {
     Ok(ManuallyDrop::new(library))
 }
 
-/// Checks how a table begins, whose type has so many `bytes` in `version`.
+/// Checks the head of a table of `version`, whose type has `bytes` bytes.
 ///
 /// # Safety
-/// It is a table of some version, or null.
+/// `table` is null or a table of some version.
 unsafe fn check_head(
     table: *const FunctionTableHead,
     version: u32,
@@ -425,7 +421,7 @@ unsafe fn check_head(
             "it cannot work on this machine: its oarlock_device_v{version} gives no table"
         ));
     }
-    // SAFETY: a table, which begins so in every version; it does not change.
+    // SAFETY: every version's table begins with this head, and it does not change.
     let FunctionTableHead { size, abi_version } = unsafe { table.read_unaligned() };
     if abi_version != version {
         return Err(format!(
@@ -441,16 +437,16 @@ unsafe fn check_head(
     Ok(())
 }
 
-/// The name in a table.
+/// Returns the name in a table.
 ///
 /// # Safety
-/// It is null, or a string that belongs to the library, which stays loaded.
+/// `name` is null or a string that belongs to the library, which stays loaded.
 unsafe fn name_of(name: *const c_char) -> Result<String, String> {
     if name.is_null() {
         return Err("its table has no name".into());
     }
-    // SAFETY: the name is not null, and the caller says that it is a string of the library's; no byte is read
-    // behind its end, nor more than one too many.
+    // SAFETY: the name is not null, and the caller guarantees that it is a string of the library. strnlen stops at its end
+    // or after NAME_BYTES_MAX + 1 bytes.
     let name = unsafe {
         let len = libc::strnlen(name, NAME_BYTES_MAX + 1);
         std::slice::from_raw_parts(name.cast::<u8>(), len)
@@ -467,32 +463,32 @@ unsafe fn name_of(name: *const c_char) -> Result<String, String> {
     Ok(name.to_owned())
 }
 
-/// The functions of the library at `path`, and its name.
+/// Returns the functions of the library at `path`, and its name.
 fn load(path: &Path) -> Result<(Functions, String), String> {
     let library = library(path)?;
-    // SAFETY: the type is the one that the header gives to a function of this name.
+    // SAFETY: this is the type that the header declares for the function of this name.
     let table = unsafe {
         library.get::<unsafe extern "C" fn() -> *const FunctionTable>(b"oarlock_device_v1\0")
     };
     let table =
         table.map_err(|_| "no library of a device: it has no oarlock_device_v1".to_owned())?;
-    // SAFETY: it has no preconditions.
+    // SAFETY: the function has no preconditions.
     let table = unsafe { table() };
-    // SAFETY: what the library gives as its table; the library stays loaded.
+    // SAFETY: the table comes from the library, which stays loaded.
     unsafe { read(table) }
 }
 
-/// The functions of a table, and its name.
+/// Returns the functions of a table, and its name.
 ///
 /// # Safety
-/// It is null, or a table of some version, which does not change and stays until the process ends.
+/// `table` is null, or a table of some version that does not change and stays valid until the process ends.
 unsafe fn read(table: *const FunctionTable) -> Result<(Functions, String), String> {
-    // SAFETY: a table of any version begins with a head, and the caller says that it is null or one.
+    // SAFETY: a table of any version begins with a head, and the caller guarantees that it is null or a table.
     unsafe { check_head(table.cast(), ABI_VERSION, size_of::<FunctionTable>()) }?;
-    // SAFETY: a table of this version that has at least as many bytes; it does not change.
+    // SAFETY: the head's version and size match this type, and the table does not change.
     let table = unsafe { table.read_unaligned() };
     let lacks = |function: &str| format!("its table has no {function}");
-    // SAFETY: the name of a table.
+    // SAFETY: the name is part of a table, which stays valid.
     let name = unsafe { name_of(table.name) }?;
     let functions = Functions {
         open: table.open.ok_or_else(|| lacks("open"))?,
@@ -505,7 +501,7 @@ unsafe fn read(table: *const FunctionTable) -> Result<(Functions, String), Strin
     Ok((functions, name))
 }
 
-/// Opens a device, and asks how many requests it works on at once.
+/// Opens a device and asks for its capacity.
 fn opened(
     open: Open,
     capacity: Capacity,
@@ -518,18 +514,18 @@ fn opened(
         .map_err(|_| refused("options cannot have a zero byte in them".into()))?;
     let mut device = ptr::null_mut();
     let opened = said_by(path, |error, error_len| {
-        // SAFETY: a string, a place for the device, and room for as many bytes as are said.
+        // SAFETY: `options` is a string, `device` a place for the handle, and the error buffer has the length passed.
         unsafe { open(options.as_ptr(), &mut device, error, error_len) }
     });
     opened.map_err(|said| refused(format!("it opens no device: {said}")))?;
     let device =
         NonNull::new(device).ok_or_else(|| refused("it has opened a device of NULL".into()))?;
-    // SAFETY: a device that is open.
+    // SAFETY: the device is open.
     let capacity = unsafe { capacity(device.as_ptr()) };
     Ok((device, capacity))
 }
 
-/// Asked once the device has an owner, who closes it.
+/// Checks the capacity. Call it once an owner exists that closes the device.
 fn has_capacity(capacity: usize, path: &Path) -> Result<(), DeviceError> {
     if capacity > 0 {
         return Ok(());
@@ -540,7 +536,7 @@ fn has_capacity(capacity: usize, path: &Path) -> Result<(), DeviceError> {
     )))
 }
 
-/// Calls something of the library at `path` that returns one, or zero and a reason in a buffer.
+/// Calls a function of the library at `path` that returns one, or zero with a reason in a buffer.
 fn said_by(path: &Path, call: impl FnOnce(*mut c_char, usize) -> c_int) -> Result<(), String> {
     let mut buffer = Guarded::new(ERROR_BYTES);
     let is_done = call(buffer.as_mut_ptr().cast(), buffer.len()) == 1;
@@ -549,7 +545,7 @@ fn said_by(path: &Path, call: impl FnOnce(*mut c_char, usize) -> c_int) -> Resul
         return Ok(());
     }
     let said = CStr::from_bytes_until_nul(buffer).map_or(buffer, CStr::to_bytes);
-    // One line in a log, whatever it is.
+    // Keep the reason on one line of a log.
     let said: String = String::from_utf8_lossy(said)
         .chars()
         .map(|char| if char.is_control() { ' ' } else { char })
@@ -564,5 +560,5 @@ fn said_by(path: &Path, call: impl FnOnce(*mut c_char, usize) -> c_int) -> Resul
 const ABI_VERSION: u32 = 1;
 const ERROR_BYTES: usize = 256;
 const NAME_BYTES_MAX: usize = 255;
-/// OARLOCK_DEVICE_POWER_SHORT.
+/// The limit on exponents, from OARLOCK_DEVICE_POWER_SHORT.
 const SHORT_BITS_MAX: usize = 64;

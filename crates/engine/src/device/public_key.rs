@@ -1,9 +1,8 @@
-//! Devices for public-key requests: backends that raise numbers to powers.
+//! Devices for public-key requests, which raise numbers to powers.
 //!
-//! This library adds and removes paddings, so a device computes `base ^ exponent mod modulus` and nothing
-//! else: by the numbers of a key, by numbers that a caller gives, or by a key that it holds itself.
-//! [`complete`] stands between: it gives a device operands in one form, checks its results, and answers
-//! each request once whatever the device does.
+//! This library adds and removes paddings, so a device only computes `base ^ exponent mod modulus`: with a key's numbers,
+//! with numbers that a caller passes, or with a key that it holds itself. [`complete`] mediates: it passes operands in one
+//! form, checks results, and answers each request exactly once whatever the device does.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -15,15 +14,14 @@ use crate::Error;
 use crate::work::request::PublicKeyRequest;
 use crate::work::shape::Shape;
 
-/// A backend that raises numbers to powers, for RSA and modular exponentiation. Any number of threads
-/// may call [`run`](Self::run) at once.
+/// A backend that raises numbers to powers, for RSA and modular exponentiation. Any number of threads may call
+/// [`run`](Self::run) at once.
 ///
-/// A driver sees no paddings, signs, leading zeros or byte orders: the modulus is odd; every base is not
-/// negative, less than the modulus, as many bytes long, and big-endian. An exponent may be longer than
-/// the modulus.
+/// A driver handles no paddings, signs, leading zeros or byte orders: the modulus is odd, and each base is big-endian, not
+/// negative, less than the modulus and of the same length in bytes. An exponent may be longer than the modulus.
 ///
-/// Give requests to it with [`complete`], or make keys of it with
-/// [`RsaPrivateKey::held`](crate::rsa::RsaPrivateKey::held) if it holds them.
+/// Submit requests to it with [`complete`], or create keys that it holds with
+/// [`RsaPrivateKey::held`](crate::rsa::RsaPrivateKey::held).
 ///
 /// # Example
 /// A device that leaves the computation to aws-lc and counts requests:
@@ -54,61 +52,58 @@ use crate::work::shape::Shape;
 /// # Ok::<(), oarlock::Error>(())
 /// ```
 pub trait PublicKeyDevice: Send + Sync {
-    /// Its name in statistics and errors.
+    /// The device's name in statistics and errors.
     fn name(&self) -> &str;
 
-    /// What it offers for requests of a shape; `None` if it cannot serve them. It is asked often, and
-    /// the offer may follow the times of recent requests.
+    /// Returns the offer for requests of a shape, or `None` if the device cannot serve them. It is called often, and the
+    /// offer may follow the times of recent requests.
     fn offer(&self, shape: &Shape) -> Option<PublicKeyOffer>;
 
-    /// How many of `waiting` requests of a shape one call of [`run`](Self::run) should get: at least 1,
-    /// which is the default.
+    /// Returns how many of `waiting` requests of a shape one call of [`run`](Self::run) should get: at least 1, which is the
+    /// default.
     fn batch_size(&self, _shape: &Shape, _waiting: usize) -> usize {
         1
     }
 
-    /// Computes every request of `batch`, all of one shape, and answers each by its place as soon as
-    /// its result is ready, in any order. A result is as long as the modulus and big-endian. Blocks the
-    /// calling thread until all are answered.
+    /// Computes every request of `batch`, all of one shape, and answers each by index as soon as its result is ready, in any
+    /// order. A result is as long as the modulus and big-endian. Blocks the calling thread until all are answered.
     fn run(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>);
 
-    /// Whether it checks the results of private keys with the public exponent itself. If not, the
-    /// default, this library does.
+    /// Whether the device checks results of private keys with the public exponent. If not, which is the default, this
+    /// library does.
     fn checks_results(&self) -> bool {
         false
     }
 
-    /// Whether it answers all requests of a batch at its end instead of one by one: a thread that waits
-    /// for several is then woken once, and for some milliseconds with those of the next batch. Not for
-    /// devices that may hang. `false` by default.
+    /// Whether the device answers all requests of a batch at its end rather than one by one. A thread waiting for several is
+    /// then woken once, but may wait a few milliseconds for the next batch. Return `false`, the default, for devices that
+    /// may hang.
     fn answers_together(&self) -> bool {
         false
     }
 }
 
-/// Takes the result of the request at a place of the batch.
+/// Receives the result of the request at an index of the batch.
 pub type Answer<'a> = dyn FnMut(usize, Result<Zeroizing<Vec<u8>>, DeviceError>) + 'a;
 
-/// What a device offers for requests of a shape.
+/// A device's offer for requests of a shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PublicKeyOffer {
-    /// Time from request to result when it has nothing else to do.
+    /// Time from request to result on an idle device.
     pub latency: Duration,
-    /// Requests a second under full load.
+    /// Requests per second under full load.
     pub per_second: f64,
 }
 
-/// Has `device` compute requests of one shape, and calls `answer` with the place and the result of each,
-/// without its padding.
+/// Has `device` compute requests of one shape, and calls `answer` with the index and unpadded result of each.
 ///
-/// Each request is answered once, whatever the device does. A second answer is ignored. A missing answer
-/// and a panic are errors, and so is a result of a private key that does not agree with its public half:
-/// it is not released, because it may reveal the key (Boneh, DeMillo, Lipton 1997). Results of
-/// [`PublicKeyOperation::Power`](super::PublicKeyOperation::Power) cannot be checked.
+/// Each request is answered once, whatever the device does. A second answer is ignored. A missing answer and a panic are
+/// errors. So is a private-key result that does not match the public half: it is not released, because it may reveal the key
+/// (Boneh, DeMillo, Lipton 1997). Results of [`PublicKeyOperation::Power`](super::PublicKeyOperation::Power) cannot be
+/// checked.
 ///
 /// # Errors
-/// `answer` gets [`Error::DeviceFailed`] if another device may succeed, and
-/// [`Error::DecryptionFailed`] if none will.
+/// `answer` gets [`Error::DeviceFailed`] if another device may succeed, and [`Error::DecryptionFailed`] if none will.
 pub fn complete(
     device: &dyn PublicKeyDevice,
     batch: &[&PublicKeyRequest],
@@ -148,7 +143,7 @@ pub fn complete(
     let reason = match catch_unwind(run) {
         Ok(()) => "it gave no answer",
         Err(panic) => {
-            // Its drop may panic in its turn.
+            // Dropping it may panic too.
             std::mem::forget(panic);
             "its driver panicked"
         }

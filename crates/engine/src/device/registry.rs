@@ -11,7 +11,7 @@ use crate::costs::choice;
 use crate::costs::cost::Cost;
 use oarlock_threads::process;
 
-/// A device and whether it still may be used.
+/// A device and whether it may still be used.
 pub(crate) struct Registration {
     pub(crate) device: Arc<dyn Device>,
     name: String,
@@ -19,7 +19,7 @@ pub(crate) struct Registration {
 }
 
 impl Registration {
-    /// What the device called itself when it was registered.
+    /// Returns the device's name at registration.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -66,7 +66,7 @@ impl Registry {
             let at = devices.iter().position(|other| other.name == name)?;
             Some(devices.remove(at))
         });
-        // The device may be dropped here, which is its own code.
+        // This may drop the device, which runs its own code, so the lock must be free.
         withdrawn.is_some_and(|device| {
             device.withdrawn.store(true, Ordering::Relaxed);
             true
@@ -88,7 +88,7 @@ impl Registry {
         })
     }
 
-    /// What the devices offer, but those in `but`: the best first.
+    /// Returns the offers of all devices except those in `but`, best first.
     pub(crate) fn offers(
         &self,
         params: &SessionParams,
@@ -109,8 +109,7 @@ impl Registry {
         offers
     }
 
-    /// Opens a session where the plan expects it to be served soonest, passing over the devices in
-    /// `but`, which have just failed.
+    /// Opens a session on the device that is expected to serve it first, skipping those in `but`, which have just failed.
     pub(crate) fn open<K: Keyed>(
         &self,
         params: &SessionParams,

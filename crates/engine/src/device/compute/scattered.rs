@@ -1,5 +1,5 @@
-//! Requests whose data lie in segments, done segment by segment: what can be begun within one segment and gone
-//! on with in the next. The others are gathered.
+//! Computes requests whose data lie in segments, segment by segment, if the algorithm can pause at a segment's end. Other
+//! requests are gathered first.
 
 use inout::InOutBuf;
 use oarlock_kernels::aead::AeadError;
@@ -16,8 +16,8 @@ use crate::work::counter::Geometry;
 use crate::work::operation::{ChainOrder, Service, Step};
 
 impl LocalKeys {
-    /// Computes a request where its data lie, if that is faster than to copy them. Returns whether it was; where
-    /// not, and where the tag is wrong, the data are as they were.
+    /// Computes a request where its data lie, if that is faster than copying them. Returns whether it did; if not, or if the
+    /// tag is wrong, the data are unchanged.
     pub(crate) fn run_scattered(&self, step: &Step, buffers: &mut Buffers) -> Result<bool, Error> {
         if !self.gains_scattered(step, buffers) {
             return Ok(false);
@@ -62,13 +62,13 @@ impl LocalKeys {
         Ok(true)
     }
 
-    /// Whether there is a way, and segments are long enough for it.
+    /// Whether the algorithm can run by segments and these are long enough.
     fn gains_scattered(&self, step: &Step, buffers: &Buffers) -> bool {
         let can_mac = !matches!(self.mac, MacKey::Md5(_));
         let is_stream = matches!(&self.cipher, CipherKey::Stream(key) if key.shared().is_some());
         let segment_bytes_min = match self.service {
             Service::Cipher(_) if is_stream => CIPHER_SEGMENT_BYTES_MIN,
-            // What was opened elsewhere before the tag was known would have to be put back.
+            // If input and output differ, opened data would have to be erased after a wrong tag.
             Service::Aead(_) if step.direction == Direction::Encrypt || buffers.is_in_place() => {
                 match &self.cipher {
                     CipherKey::Aead(key) if key.in_parts().is_some() => AEAD_SEGMENT_BYTES_MIN,
@@ -85,7 +85,7 @@ impl LocalKeys {
         buffers.len() / buffers.segments().max(1) >= segment_bytes_min
     }
 
-    /// A stream cipher; `then` gets what was made, in order.
+    /// Applies a stream cipher; `then` gets the output in order.
     fn crypt_scattered(&self, step: &Step, buffers: &mut Buffers, then: &mut dyn FnMut(&[u8])) {
         let CipherKey::Stream(key) = &self.cipher else {
             return;
@@ -147,7 +147,7 @@ impl LocalKeys {
         Ok(())
     }
 
-    /// What a tag was written to.
+    /// Returns the range that the tag was written to.
     fn tag_range(&self, step: &Step) -> std::ops::Range<usize> {
         match step.direction {
             Direction::Encrypt => step.layout.tag..step.layout.tag + self.tag_bytes,
@@ -156,7 +156,7 @@ impl LocalKeys {
     }
 }
 
-/// An AEAD whose messages come in pieces.
+/// An AEAD that processes messages in pieces.
 trait InPieces {
     type Message;
 
@@ -191,7 +191,6 @@ fn aead<A: InPieces>(aead: &A, step: &Step, buffers: &mut Buffers) -> Result<(),
         });
         outcome
     };
-    // Longer than any data that there are.
     all(step.direction, &mut message, buffers)?;
     let tag = aead.finish(message);
     match step.direction {
@@ -200,7 +199,7 @@ fn aead<A: InPieces>(aead: &A, step: &Step, buffers: &mut Buffers) -> Result<(),
             let mut given = [0; TAG_BYTES];
             buffers.take(layout.tag, &mut given);
             if !bool::from(given.ct_eq(&tag)) {
-                // These ciphers XOR keystream: to encrypt what was decrypted undoes it.
+                // These ciphers XOR keystream, so encrypting the plaintext restores the ciphertext.
                 let mut again = aead.begin(step.iv.as_slice())?;
                 all(Direction::Encrypt, &mut again, buffers)?;
                 return Err(AeadError::AuthenticationFailed);
@@ -261,7 +260,7 @@ impl InPieces for ChaCha20Poly1305 {
     }
 }
 
-// Of the mean length of segments. Shorter ones are gathered sooner.
+// Limits on the mean length of segments; below them gathering is faster.
 const CIPHER_SEGMENT_BYTES_MIN: usize = 128;
 const AEAD_SEGMENT_BYTES_MIN: usize = 128;
 const HASH_SEGMENT_BYTES_MIN: usize = 32;

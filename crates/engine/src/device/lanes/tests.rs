@@ -10,7 +10,7 @@ use crate::work::modulus::{Base, ByteOrder};
 use crate::work::request::{Purpose, Target};
 
 thread_local! {
-    /// Lanes whose results are to be wrong on this thread, as bits.
+    /// The lanes, as bits, that get wrong results on this thread.
     static FAULTS: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -45,7 +45,7 @@ fn raw_public(key: &RsaPublicKey, number: Buffer) -> PublicKeyRequest {
     request.made().unwrap()
 }
 
-/// What aws-lc makes of it.
+/// Computes a request by aws-lc.
 fn alone(request: &PublicKeyRequest) -> Buffer {
     let power = request.target().power(request.base()).unwrap();
     request.finish(power).unwrap()
@@ -59,7 +59,7 @@ fn key(bits: usize) -> RsaPrivateKey {
     RsaPrivateKey::from_pem(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// One whose prime p is none: see tests/it/rsa.
+/// Returns a key whose prime p is composite: see tests/it/rsa.
 fn bad_key() -> RsaPrivateKey {
     let numbers: Vec<Vec<u8>> = include_str!("../../../../oarlock/tests/keys/composite.txt")
         .lines()
@@ -82,7 +82,7 @@ fn bad_key() -> RsaPrivateKey {
     .unwrap()
 }
 
-/// Generates a key of `bits` bits, a multiple of 128; each run has another one.
+/// Generates a different key of `bits` bits, a multiple of 128, in each run.
 fn random_key(bits: usize) -> RsaPrivateKey {
     RsaPrivateKey::from_der(&SoftwareRsa::generate_der(bits)).unwrap()
 }
@@ -90,7 +90,7 @@ fn random_key(bits: usize) -> RsaPrivateKey {
 fn operands(key: &RsaPublicKey) -> Vec<Vec<u8>> {
     let n = key.modulus();
     let small = |value| [vec![0; n.len() - 1], vec![value]].concat();
-    // Odd, so that each is less; its last byte may be 1.
+    // The modulus is odd, so each is less than it; its last byte may be 1.
     let large = |mask| [&n[..n.len() - 1], &[n[n.len() - 1] & mask]].concat();
     let mut operands = vec![small(0), small(1), small(2), large(!1), large(!3)];
     for _ in 0..3 {
@@ -113,7 +113,7 @@ fn lanes_and_aws_lc_agree_over_random_keys_and_edge_operands() {
         for (work, power) in works().zip(&powers) {
             assert_eq!(*alone(&work), **power.as_ref().unwrap(), "{bits}");
         }
-        // And back.
+        // Raising the powers to the public exponent returns the operands.
         let works = powers
             .into_iter()
             .map(|power| raw_public(public, power.unwrap()));
@@ -201,7 +201,7 @@ fn powers_of_every_width_agree_with_aws_lc() {
 #[test]
 fn a_bad_key_in_any_lane_of_any_group_fails_alone() {
     let (good, bad) = (key(2048), bad_key());
-    // A good key of the bad one's width.
+    // Use a good key of the bad one's width.
     let good = if bad.public_key().bits() == 2048 {
         good
     } else {
@@ -226,7 +226,7 @@ fn a_bad_key_in_any_lane_of_any_group_fails_alone() {
         }
     }
     if lanes.are_there() {
-        // One alone may be computed either way.
+        // A single request may be computed either way.
         assert!(lanes.stats().faults >= (2..=LANES as u64).sum::<u64>());
     }
 }
@@ -267,7 +267,7 @@ fn what_is_slower_than_others_is_not_done_and_tried_again() {
     assert_eq!(lanes.batch_size(BatchKey::ALONE, 8), 1);
     if !lanes.are_there() {
         assert_eq!(lanes.batch_size(class, 8), 1);
-        return; // Without lanes that is all there is to ask.
+        return; // Without lanes only this holds.
     }
     let sizes = [1, 2, 3, 4, 8, 15, 16, 64];
     let taken = sizes.map(|waiting| lanes.batch_size(class, waiting));
@@ -278,7 +278,7 @@ fn what_is_slower_than_others_is_not_done_and_tried_again() {
     lanes.costs.spoil(class, 4);
     let cost = lanes.cost(class);
     let is_alone = |_: &usize| {
-        // However often it is asked for.
+        // The answer is the same each time.
         let sizes: Vec<_> = (0..5).map(|_| lanes.batch_size(class, 4)).collect();
         let _ = (lanes.full_batch(class), lanes.best_batch(class));
         assert!(sizes == [1; 5] || sizes == [4; 5], "{sizes:?}");

@@ -1,4 +1,4 @@
-//! Devices for data in shared libraries: the second table of `include/oarlock_device.h`.
+//! Devices for data in shared libraries, by the second table of `include/oarlock_device.h`.
 #![allow(unsafe_code)]
 
 use std::ffi::{CString, c_char, c_int, c_void};
@@ -19,8 +19,8 @@ use crate::work::algorithm::Direction;
 use crate::work::operation::{ChainOrder, Service};
 use oarlock_threads::process;
 
-/// A device that a shared library is, for ciphers, AEADs, MACs, hashes and chains of them. What is said of
-/// [`LibraryDevice`](crate::device::LibraryDevice) holds: load those alone that you trust as your own code.
+/// A device in a shared library, for ciphers, AEADs, MACs, hashes and chains of them. As for
+/// [`LibraryDevice`](crate::device::LibraryDevice), load only libraries that you trust as your own code.
 ///
 /// ```no_run
 /// use oarlock::Accelerator;
@@ -36,26 +36,26 @@ pub struct LibraryEngine {
     name: String,
     path: PathBuf,
     functions: Functions,
-    /// What the library's `open` has made.
+    /// The handle that the library's `open` returned.
     device: NonNull<c_void>,
     capacity: usize,
-    /// [`process::fork_generation`] of the process that it is open in.
+    /// [`process::fork_generation`] of the process that opened it.
     generation: usize,
 }
 
-// SAFETY: `device` may be given to the library's functions by any thread, and by several at once
-// (oarlock_device.h, oarlock_device_table_v2); the rest is safe by itself.
+// SAFETY: any thread may pass `device` to the library's functions, and several may do so at once (oarlock_device.h,
+// oarlock_device_table_v2); the other fields are `Send`.
 unsafe impl Send for LibraryEngine {}
-// SAFETY: several threads may give `device` to the library's functions at once, as the header says;
-// the rest is safe by itself.
+// SAFETY: the header allows several threads to pass `device` to the library's functions at once; the other fields are
+// `Sync`.
 unsafe impl Sync for LibraryEngine {}
 
 impl LibraryEngine {
-    /// Loads the library at `path`, and opens a device with `options`, which mean what the library
-    /// says. `name` takes the place of the library's own.
+    /// Loads the library at `path` and opens a device with `options`, whose meaning the library defines. `name` replaces the
+    /// library's own name.
     ///
     /// # Errors
-    /// As [`LibraryDevice::open`](crate::device::LibraryDevice::open).
+    /// Those of [`LibraryDevice::open`](crate::device::LibraryDevice::open).
     pub fn open(
         path: impl AsRef<Path>,
         options: &str,
@@ -72,20 +72,20 @@ impl LibraryEngine {
         )
     }
 
-    /// Opens a device of a table that is a part of this program. `name` takes the place of the table's own.
+    /// Opens a device from a table inside this program. `name` replaces the table's own name.
     ///
     /// # Errors
-    /// The table is NULL, of another version, too short, or lacks a function; and whatever its `open` says.
+    /// The table is NULL, has another version, is too short or lacks a function; or its `open` fails.
     ///
     /// # Safety
-    /// `table` is NULL, or a table as oarlock_device.h describes it, which does not change, and whose functions do what is said
-    /// there. It and they stay until the process ends.
+    /// `table` is NULL or a table as oarlock_device.h describes it, which does not change and whose functions behave as
+    /// described there. The table and its functions stay valid until the process ends.
     pub unsafe fn of_table(
         table: *const c_void,
         options: &str,
         name: Option<&str>,
     ) -> Result<Arc<Self>, DeviceError> {
-        // SAFETY: the caller says that `table` is null or an engine's, as the header describes it.
+        // SAFETY: the caller guarantees that `table` is null or an engine's table, as the header describes it.
         let read = unsafe { read(table.cast()) };
         let (functions, own_name) =
             read.map_err(|what| DeviceError(format!("a table of a device: {what}")))?;
@@ -113,7 +113,7 @@ impl LibraryEngine {
         Ok(Arc::new(engine))
     }
 
-    /// Has the library do a task, whose result is then in its data.
+    /// Has the library compute a task in place of the task's data.
     fn call(&self, task: &mut Task) -> Result<(), DeviceError> {
         if self.generation != process::fork_generation() {
             return Err(DeviceError(
@@ -124,7 +124,7 @@ impl LibraryEngine {
         let service = named.as_ref().map(Named::service);
         let service = service.ok_or_else(|| DeviceError("the table has no such service".into()))?;
         let mut data = Guarded::new(task.bytes());
-        // SAFETY: as many bytes are between the guards, and they are nobody else's.
+        // SAFETY: the guarded buffer has the length of the task's data and is separate from it.
         unsafe {
             let given = task.data_mut();
             ptr::copy_nonoverlapping(given.as_ptr(), data.as_mut_ptr(), given.len());
@@ -152,8 +152,8 @@ impl LibraryEngine {
             tag_len: material.tag_bytes(),
         };
         let done = said_by(&self.path, |error, error_len| {
-            // SAFETY: the device is open; keys, IV, data and error have as many bytes as are said of
-            // them, and live until the call returns.
+            // SAFETY: the device is open; keys, IV, data and error have the lengths passed with them and live until the call
+            // returns.
             unsafe { (self.functions.run)(self.device.as_ptr(), &request, error, error_len) }
         });
         let made = data.checked(&self.path, "data");
@@ -197,9 +197,9 @@ impl BlockingDevice for LibraryEngine {
 
 impl Drop for LibraryEngine {
     fn drop(&mut self) {
-        // What a child has inherited is its parent's to close.
+        // A device inherited by fork is closed by the parent.
         if self.generation == process::fork_generation() {
-            // SAFETY: the device is open, and nobody else has it: it is closed here alone.
+            // SAFETY: the device is open, and only this drop closes it.
             unsafe { (self.functions.close)(self.device.as_ptr()) };
         }
     }
@@ -214,7 +214,7 @@ impl fmt::Debug for LibraryEngine {
     }
 }
 
-/// A service as the header names it.
+/// A service with the names that the header uses.
 struct Named {
     kind: u32,
     cipher: CString,
@@ -321,32 +321,32 @@ struct Functions {
 type OfferFunction = unsafe extern "C" fn(*mut c_void, *const NamedService, *mut Offer) -> c_int;
 type Run = unsafe extern "C" fn(*mut c_void, *const Request, *mut c_char, usize) -> c_int;
 
-/// The functions of the library at `path`, and its name.
+/// Returns the functions of the library at `path`, and its name.
 fn load(path: &Path) -> Result<(Functions, String), String> {
     let library = library(path)?;
-    // SAFETY: the type is the one that the header gives to a function of this name.
+    // SAFETY: the header declares the function of this name with this type.
     let table = unsafe {
         library.get::<unsafe extern "C" fn() -> *const FunctionTable>(b"oarlock_device_v2\0")
     };
     let table = table
         .map_err(|_| "no library of a device for data: it has no oarlock_device_v2".to_owned())?;
-    // SAFETY: it has no preconditions.
+    // SAFETY: the function has no arguments and no preconditions.
     let table = unsafe { table() };
-    // SAFETY: what the library gives as its table; the library stays loaded.
+    // SAFETY: the library returned the table and stays loaded.
     unsafe { read(table) }
 }
 
-/// The functions of a table, and its name.
+/// Returns the functions of a table, and its name.
 ///
 /// # Safety
-/// It is null, or a table of some version, which does not change and stays until the process ends.
+/// `table` is null, or a table of some version that does not change and stays valid until the process ends.
 unsafe fn read(table: *const FunctionTable) -> Result<(Functions, String), String> {
-    // SAFETY: a table of any version begins with a head, and the caller says that it is null or an engine's.
+    // SAFETY: a table of any version begins with a head, and the caller guarantees that it is null or an engine's.
     unsafe { check_head(table.cast(), ABI_VERSION, size_of::<FunctionTable>()) }?;
-    // SAFETY: a table of this version that has at least as many bytes; it does not change.
+    // SAFETY: the table has this version and at least this size, and does not change.
     let table = unsafe { table.read_unaligned() };
     let lacks = |function: &str| format!("its table has no {function}");
-    // SAFETY: the name of a table.
+    // SAFETY: the name belongs to a table that stays valid.
     let name = unsafe { name_of(table.name) }?;
     let functions = Functions {
         open: table.open.ok_or_else(|| lacks("open"))?,

@@ -1,7 +1,7 @@
-//! Buffers that a library writes to, with bytes around them that it may not touch.
+//! Buffers that a library writes to, between guard bytes.
 //!
-//! The memory next to a buffer may hold anything: a key, a length, the code's next step. Once a library has written
-//! there, nothing that the process does can be trusted, so it ends.
+//! The memory next to a buffer may hold anything: a key, a length, a return address. Once a library has written there, no
+//! state of the process can be trusted, so the process ends.
 
 use std::io::Write;
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::path::Path;
 use zeroize::Zeroizing;
 
 pub(super) struct Guarded {
-    /// The guard, the bytes, the guard.
+    /// A guard, the buffer, a guard.
     bytes: Zeroizing<Vec<u8>>,
 }
 
@@ -32,9 +32,9 @@ impl Guarded {
         self.bytes.as_mut_ptr().wrapping_add(GUARD.len())
     }
 
-    /// The bytes between the guards, once these have been looked at.
+    /// Returns the bytes between the guards after checking both.
     ///
-    /// Ends the process where the library at `path` has written to them.
+    /// Ends the process if the library at `path` has changed a guard.
     pub(super) fn checked(&self, path: &Path, what: &str) -> &[u8] {
         let (before, rest) = self.bytes.split_at(GUARD.len());
         let (bytes, behind) = rest.split_at(self.len());
@@ -48,9 +48,9 @@ impl Guarded {
     }
 }
 
-/// No destructor runs, and nothing that another thread could still answer with.
+/// Aborts: no destructor runs and no other thread answers a request.
 fn end(path: &Path, what: &str, place: &str) -> ! {
-    // Not by eprintln, which panics where standard error is closed.
+    // eprintln would panic if standard error is closed.
     let _ = writeln!(
         std::io::stderr(),
         "oarlock: device library {path:?} has written {place} the {what} it was given: the process \
@@ -59,7 +59,7 @@ fn end(path: &Path, what: &str, place: &str) -> ! {
     std::process::abort();
 }
 
-/// Neither zeros nor ones, which overruns are mostly made of; no two bytes are the same.
+/// No byte is 0 or 0xff, the usual values of an overrun, and no two are the same.
 const GUARD: [u8; 32] = {
     let mut guard = [0; 32];
     let mut at = 0;

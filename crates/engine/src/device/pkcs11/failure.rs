@@ -1,21 +1,21 @@
-//! What tokens answer, by what is to be done about it.
+//! Classifies a token's errors by their remedy.
 
 use cryptoki::context::Function;
 use cryptoki::error::{Error, RvError};
 
 use crate::device::request::DeviceError;
 
-/// Why something did not go.
+/// Why a call failed, by remedy.
 pub(super) enum Failure {
-    /// Token or login have gone: sessions and handles are void, and new ones may do better.
+    /// The token or login is gone: sessions and handles are invalid, and new ones may work.
     Gone(String),
-    /// The object has gone, or has another handle by now.
+    /// The object is gone or has another handle.
     Stale(String),
-    /// There is another way to ask for the same.
+    /// The other operation may work.
     Otherwise(DeviceError),
-    /// No more sessions can be had.
+    /// No more sessions are available.
     SessionsSpent(String),
-    /// Nothing to be done about. What the session is in, nobody knows.
+    /// There is no remedy, and the session's state is unknown.
     Final(DeviceError),
 }
 
@@ -65,7 +65,7 @@ impl From<Failure> for DeviceError {
     }
 }
 
-/// By the standard's names, as manuals of tokens have them: `C_Login: CKR_PIN_INCORRECT`.
+/// Formats an error with the standard's names, as token manuals do: `C_Login: CKR_PIN_INCORRECT`.
 pub(super) fn said(error: &Error) -> String {
     match error {
         Error::Pkcs11(RvError::VendorDefined(code), function) => {

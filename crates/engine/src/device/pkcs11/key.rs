@@ -1,4 +1,4 @@
-//! Keys on a token: which there are, what they may be used for, and where their public halves are.
+//! Keys on a token: listing them, their permitted uses, and their public halves.
 
 use std::fmt;
 
@@ -13,8 +13,8 @@ use super::sessions::{CachedKey, KeyOperation};
 use crate::device::request::DeviceError;
 use crate::work::rsa::key::RsaPublicKey;
 
-/// An RSA private key of a token. It is shown by the attributes that a URI has for it:
-/// `id=%01;object=site` (RFC 7512, 2.3).
+/// An RSA private key of a token. Its `Display` form has the attributes of a PKCS#11 URI: `id=%01;object=site` (RFC 7512,
+/// 2.3).
 #[derive(Clone, Debug)]
 pub struct TokenKey {
     name: KeyName,
@@ -23,29 +23,27 @@ pub struct TokenKey {
 }
 
 impl TokenKey {
-    /// CKA_LABEL; empty where it has none.
+    /// Returns CKA_LABEL, or an empty string.
     pub fn label(&self) -> &str {
         &self.name.label
     }
 
-    /// CKA_ID; empty where it has none.
+    /// Returns CKA_ID, or an empty slice.
     pub fn id(&self) -> &[u8] {
         &self.name.id
     }
 
-    /// The public half: of the private key's own attributes, or of the public key with the same
-    /// CKA_ID.
+    /// Returns the public half, from the private key's own attributes or from the public key with the same CKA_ID.
     pub fn public_key(&self) -> Option<&RsaPublicKey> {
         self.public.as_ref()
     }
 
-    /// Why it is of no use here; `None` for one that is.
+    /// Returns why the key cannot be used, or `None` if it can.
     pub fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }
 
-    /// What the token's device knows it by, for
-    /// [`RsaPrivateKey::held`](crate::rsa::RsaPrivateKey::held): what it is shown by.
+    /// Returns the token's ID of this key for [`RsaPrivateKey::held`](crate::rsa::RsaPrivateKey::held): its `Display` form.
     pub fn held_id(&self) -> Vec<u8> {
         self.to_string().into_bytes()
     }
@@ -57,7 +55,7 @@ impl fmt::Display for TokenKey {
     }
 }
 
-/// CKA_ID and CKA_LABEL, either of which may be empty, but not both.
+/// CKA_ID and CKA_LABEL. At most one of them is empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct KeyName {
     id: Vec<u8>,
@@ -65,7 +63,7 @@ struct KeyName {
 }
 
 impl KeyName {
-    /// From what it is shown as.
+    /// Parses the `Display` form.
     fn parse(shown: &[u8]) -> Option<Self> {
         let mut name = Self {
             id: Vec::new(),
@@ -95,8 +93,7 @@ impl KeyName {
     }
 }
 
-/// As in RFC 7512: of the id every byte is escaped, of the label what is no letter, digit, `-`, `.`
-/// or `_`.
+/// Writes the form of RFC 7512: in the ID every byte is escaped, in the label all but letters, digits, `-`, `.` and `_`.
 impl fmt::Display for KeyName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.id.is_empty() {
@@ -137,7 +134,7 @@ fn unescape(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// All that the session may see.
+/// Lists all keys that the session can see.
 pub(super) fn list(session: &Session, module: &Pkcs11) -> Result<Vec<TokenKey>, Failure> {
     let slot = session.get_session_info()?.slot_id();
     let mechanism = match module.get_mechanism_info(slot, MechanismType::RSA_X_509) {
@@ -169,7 +166,7 @@ pub(super) fn list(session: &Session, module: &Pkcs11) -> Result<Vec<TokenKey>, 
     }
     let names: Vec<_> = keys.iter().map(|key| key.name.clone()).collect();
     for key in &mut keys {
-        // By an empty id or label, all are found that have the other one in common.
+        // An empty ID or label matches every key that has the other one.
         let is_found = |name: &&KeyName| {
             (key.name.id.is_empty() || key.name.id == name.id)
                 && (key.name.label.is_empty() || key.name.label == name.label)
@@ -183,8 +180,8 @@ pub(super) fn list(session: &Session, module: &Pkcs11) -> Result<Vec<TokenKey>, 
     Ok(keys)
 }
 
-/// The one key that is known by `id`, of this modulus: a number that is longer than the modulus of its
-/// key makes SoftHSM 2.6 end the process (`C_Sign`, by `exit`).
+/// Finds the one key that `id` names and checks its modulus. Without that check, a number longer than the key's modulus
+/// makes SoftHSM 2.6 end the process (`C_Sign`, by `exit`).
 pub(super) fn find(session: &Session, id: &[u8], modulus: &[u8]) -> Result<CachedKey, Failure> {
     let failed = |what: String| Failure::Final(DeviceError(what));
     let shown = String::from_utf8_lossy(id);
@@ -230,7 +227,7 @@ fn rsa(class: ObjectClass) -> Vec<Attribute> {
     vec![Attribute::Class(class), Attribute::KeyType(KeyType::RSA)]
 }
 
-/// The attributes of a key that the token gives.
+/// A key's attributes that the token reveals.
 struct Attributes {
     name: KeyName,
     modulus: Vec<u8>,
@@ -238,7 +235,7 @@ struct Attributes {
     may_decrypt: bool,
     may_sign: bool,
     asks_always: bool,
-    /// Empty where the token says nothing of it.
+    /// Empty if the token does not reveal them.
     mechanisms: Vec<MechanismType>,
 }
 
@@ -256,7 +253,7 @@ impl Attributes {
             asks_always: false,
             mechanisms: Vec::new(),
         };
-        // One by one: a token that does not know of one may not answer for the others.
+        // Read one at a time: a token that lacks one attribute may fail to return the others.
         for kind in ATTRIBUTES {
             let found = match session.get_attributes(handle, &[kind]) {
                 Ok(found) => found,
@@ -264,7 +261,7 @@ impl Attributes {
                     RvError::AttributeTypeInvalid | RvError::AttributeSensitive,
                     _,
                 )) => continue,
-                // A value that cannot be read is none.
+                // Treat an unreadable value as absent.
                 Err(Error::InvalidValue | Error::NotSupported) => continue,
                 Err(error) => return Err(error.into()),
             };
@@ -285,7 +282,7 @@ impl Attributes {
         Ok(read)
     }
 
-    /// How a number is raised to its private exponent, and how else.
+    /// Returns the operation that raises a number to the private exponent, and an alternative.
     fn operations(&self) -> Result<(KeyOperation, Option<KeyOperation>), &'static str> {
         if !self.mechanisms.is_empty() && !self.mechanisms.contains(&MechanismType::RSA_X_509) {
             return Err("its CKA_ALLOWED_MECHANISMS are without CKM_RSA_X_509");
@@ -302,8 +299,8 @@ impl Attributes {
     }
 }
 
-/// From its own attributes, of which the exponent may be missing, or from a public key of the same
-/// id that does not contradict them.
+/// Returns the public half from the private key's own attributes. If the exponent is missing, uses a public key of the same
+/// ID that does not contradict them.
 fn public_half(private: &Attributes, public: &[Attributes]) -> Result<RsaPublicKey, String> {
     let made = |modulus: &[u8], exponent: &[u8]| {
         RsaPublicKey::from_numbers(modulus, exponent).map_err(|error| error.to_string())

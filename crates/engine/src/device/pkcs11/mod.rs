@@ -1,7 +1,7 @@
-//! Tokens behind modules of PKCS#11: keys that nobody reads out.
+//! Tokens behind PKCS#11 modules, for keys that cannot be read out.
 //!
-//! `module.rs` loads modules and logs in, `sessions.rs` keeps sessions, `key.rs` finds keys and their
-//! public halves, `failure.rs` says what of a token's answers can be mended.
+//! `module.rs` loads modules and logs in, `sessions.rs` manages sessions, `key.rs` finds keys and their public halves, and
+//! `failure.rs` classifies a token's errors by their remedy.
 
 mod failure;
 mod key;
@@ -29,16 +29,15 @@ use crate::work::request::PublicKeyRequest;
 use crate::work::rsa::key::RsaPrivateKey;
 use crate::work::shape::{PublicKeyOperation, Shape};
 
-/// A token that holds RSA keys, by the mechanism CKM_RSA_X_509: the token raises a number to the
-/// private exponent, and paddings are made and taken off here.
+/// A token with RSA keys, used by the mechanism CKM_RSA_X_509: the token raises a number to the private exponent, and this
+/// library adds and removes paddings.
 ///
-/// Sessions are opened as calls need them, up to [`Pkcs11Options::sessions_max`], and a caller that
-/// finds none free waits. When the token goes and comes back, the next call finds it, opens sessions
-/// and logs in. A PIN that the token has refused is not tried again.
+/// Sessions are opened on demand, up to [`Pkcs11Options::sessions_max`]; callers beyond that wait. If the token goes and
+/// comes back, the next call finds it, opens sessions and logs in. A PIN that the token refused is not tried again.
 ///
-/// Devices on the same module share what PKCS#11 makes common to an application: the module is
-/// initialised once, and one login is a login of all. It is never finalised. A forked child has to
-/// open tokens of its own, through a module that its parent had not opened.
+/// Devices on the same module share what PKCS#11 makes common to an application: the module is initialised once, and one
+/// login counts for all. It is never finalised. A forked child must open its own tokens, through a module that its parent
+/// had not opened.
 ///
 /// ```no_run
 /// use oarlock::device::{Pkcs11Device, Pkcs11Options, TokenName};
@@ -66,27 +65,24 @@ pub struct Pkcs11Device {
     rates: Rates<1>,
 }
 
-/// What a token is opened with.
+/// The options for opening a token.
 pub struct Pkcs11Options {
-    /// The shared library of the module; one without a slash is looked for where the loader looks.
-    /// It becomes a part of this process: it can do whatever the process can.
+    /// The shared library of the module. The loader searches for a name without a slash. The module becomes part of this
+    /// process and can do whatever the process can.
     pub module: PathBuf,
-    /// The token of the module.
+    /// The token.
     pub token: TokenName,
-    /// The user's PIN. Without one, the token asks for it itself (its protected authentication path), or nobody logs
-    /// in.
+    /// The user's PIN. Without one, the token asks for it itself (its protected authentication path), or no login takes
+    /// place.
     pub pin: Option<Zeroizing<String>>,
-    /// How many calls the token is given at once, each through a session of its own; fewer where it
-    /// has fewer.
+    /// The most calls given to the token at once, each through its own session. The token may limit it further.
     pub sessions_max: usize,
-    /// In statistics and errors, and of [`PublicKeyOperation::Held`]: no two devices of a process
-    /// should have the same.
+    /// The device's name in statistics, errors and [`PublicKeyOperation::Held`]. It should be unique in the process.
     pub name: String,
 }
 
 impl Pkcs11Options {
-    /// With up to 16 sessions, and named `pkcs11`, a colon, and the label, the serial number or the
-    /// slot of the token.
+    /// Returns options with up to 16 sessions and the name `pkcs11:` followed by the token's label, serial number or slot.
     pub fn new(
         module: impl Into<PathBuf>,
         token: TokenName,
@@ -110,9 +106,8 @@ impl Pkcs11Device {
     /// Loads the module, finds the token, and logs in.
     ///
     /// # Errors
-    /// The module cannot be loaded; there is no such token, and which there are; the PIN is wrong.
-    /// Each call gives a PIN to the token once: see to it that a wrong one is not given again and
-    /// again, for the token locks itself after a few.
+    /// The module cannot be loaded; there is no such token (the error lists those present); the PIN is wrong. Each call
+    /// tries the PIN once. Do not retry a wrong PIN: the token locks itself after a few.
     pub fn open(options: Pkcs11Options) -> Result<Arc<Self>, DeviceError> {
         let Pkcs11Options {
             module,
@@ -131,20 +126,20 @@ impl Pkcs11Device {
         Ok(Arc::new(device))
     }
 
-    /// The RSA private keys of the token that the user may see.
+    /// Lists the token's RSA private keys that the user can see.
     ///
     /// # Errors
-    /// Where the token cannot be asked.
+    /// The token does not answer.
     pub fn keys(&self) -> Result<Vec<TokenKey>, DeviceError> {
         self.sessions
             .with(|session, _| key::list(session, self.sessions.context()))
     }
 
-    /// A key that [`keys`](Self::keys) has listed. It is tried out.
+    /// Returns a key listed by [`keys`](Self::keys), after one trial operation.
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] for one that is of no use ([`TokenKey::problem`]);
-    /// [`Error::DeviceFailed`] where the token does not do what it has to.
+    /// [`Error::InvalidKey`] if the key is unusable ([`TokenKey::problem`]); [`Error::DeviceFailed`] if the token fails the
+    /// trial.
     pub fn key(self: &Arc<Self>, key: &TokenKey) -> Result<RsaPrivateKey, Error> {
         let of_no_use =
             |problem: &str| Error::InvalidKey(format!("{}: {key}: {problem}", self.name));
@@ -186,7 +181,8 @@ impl Pkcs11Device {
             match power {
                 Ok(power) => padded(Zeroizing::new(power), request.modulus().len()),
                 Err(error) => match (Failure::of(&error), key.other) {
-                    // Some tokens have the mechanism for one of the two alone, whatever they say.
+                    // Some tokens implement the mechanism for only one of the two operations, whatever the key's attributes
+                    // say.
                     (Failure::Final(error), Some(other)) => {
                         let operation = other;
                         let other = None;
@@ -239,7 +235,7 @@ impl fmt::Debug for Pkcs11Device {
     }
 }
 
-/// Does not show the PIN.
+/// Omits the PIN.
 impl fmt::Debug for Pkcs11Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pkcs11Options")
@@ -251,7 +247,7 @@ impl fmt::Debug for Pkcs11Options {
     }
 }
 
-/// Some tokens leave out leading zeros, others write more of them.
+/// Pads or trims leading zeros to `len` bytes: some tokens omit them, others add more.
 fn padded(power: Zeroizing<Vec<u8>>, len: usize) -> Result<Zeroizing<Vec<u8>>, Failure> {
     if power.len() == len {
         return Ok(power);
@@ -272,7 +268,7 @@ fn padded(power: Zeroizing<Vec<u8>>, len: usize) -> Result<Zeroizing<Vec<u8>>, F
     Ok(padded)
 }
 
-/// The expected latency of a token that has not served a request yet.
+/// The expected latency of a token before its first request.
 const FIRST_LATENCY: Duration = Duration::from_millis(5);
 
 #[cfg(test)]

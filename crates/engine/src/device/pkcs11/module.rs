@@ -1,8 +1,7 @@
-//! Modules, each loaded and initialised once in a process, and the tokens in them.
+//! PKCS#11 modules, each loaded and initialised once in a process, and their tokens.
 //!
-//! What is initialised and who is logged in belong to the application as a whole (PKCS#11 2.40,
-//! 2.6 and 5.6): devices on one module share it, and nobody finalises it, for another part of the
-//! program may use it too.
+//! Initialisation and login belong to the application as a whole (PKCS#11 2.40, 2.6 and 5.6). Devices on one module share
+//! them, and none finalises the module, because another part of the program may use it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,33 +20,33 @@ use super::failure::{Failure, said};
 use crate::device::request::DeviceError;
 use oarlock_threads::process;
 
-/// The name of a token of a module.
+/// The name of a token in a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TokenName {
-    /// The label that it was given when it was initialised.
+    /// The label from the token's initialisation.
     Label(String),
-    /// The serial number, which no other token of its manufacturer has.
+    /// The serial number, unique among tokens of its manufacturer.
     Serial(String),
-    /// The number of the slot that it is in. Some modules number their slots differently after each start.
+    /// The number of its slot. Some modules renumber their slots at each start.
     Slot(u64),
 }
 
 pub(super) struct Module {
     path: PathBuf,
     context: Pkcs11,
-    /// [`process::fork_generation`] of the process that it is initialised in.
+    /// [`process::fork_generation`] of the process that initialised it.
     generation: usize,
-    /// By serial number, the PIN that a token has taken, as long as the device that gave it is there. Held
-    /// during a login.
+    /// The PIN that each token has accepted, by serial number, while the device that supplied it exists. Locked during a
+    /// login.
     accepted: Mutex<BTreeMap<String, Weak<Zeroizing<String>>>>,
 }
 
 impl Module {
-    /// The one at `path`, loaded if it is not yet.
+    /// Returns the module at `path`, loading it if necessary.
     pub(super) fn load(path: &Path) -> Result<Arc<Self>, DeviceError> {
         static LOADED: Mutex<BTreeMap<PathBuf, Arc<Module>>> = Mutex::new(BTreeMap::new());
         process::watch_forks();
-        // A name without a slash is looked for by the loader.
+        // The loader searches for a name without a slash.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let known = process::undivided(|| lock(&LOADED).get(&path).cloned());
         if let Some(module) = known {
@@ -72,7 +71,7 @@ impl Module {
             accepted: Mutex::default(),
         });
         module.initialize().map_err(|error| refused(&error))?;
-        // Of two threads that load it at once both get the first: one library, initialised once.
+        // Two threads that load a module at once both get the first one: one library, initialised once.
         Ok(process::undivided(|| {
             Arc::clone(lock(&LOADED).entry(path).or_insert(module))
         }))
@@ -86,8 +85,8 @@ impl Module {
         &self.context
     }
 
-    /// A module that a forked child inherits is initialised for its parent (PKCS#11 2.40, 5.4, C_Initialize), and locks
-    /// in it may never be released.
+    /// Returns an error in a forked child: the inherited module is initialised for its parent (PKCS#11 2.40, 5.4,
+    /// C_Initialize), and its locks may never be released.
     pub(super) fn check_process(&self) -> Result<(), DeviceError> {
         if self.generation == process::fork_generation() {
             return Ok(());
@@ -98,7 +97,7 @@ impl Module {
         )))
     }
 
-    /// A module that is initialised already is used as it is.
+    /// Initialises the module. One that is already initialised is used as it is.
     fn initialize(&self) -> Result<(), Error> {
         let args = CInitializeArgs::new(CInitializeFlags::OS_LOCKING_OK);
         match self.context.initialize(args) {
@@ -107,11 +106,11 @@ impl Module {
         }
     }
 
-    /// Where the token is now.
+    /// Returns the token's current slot.
     pub(super) fn find(&self, token: &TokenName) -> Result<(Slot, TokenInfo), Failure> {
         let mut slots = self.context.get_slots_with_token();
         if let Err(Error::Pkcs11(RvError::CryptokiNotInitialized, _)) = slots {
-            // Another part of the program has finalised it.
+            // Another part of the program has finalised the module.
             self.initialize()?;
             slots = self.context.get_slots_with_token();
         }
@@ -145,8 +144,7 @@ impl Module {
         }
     }
 
-    /// Sees to it that the user is logged in to the token of `session`. One wrong PIN is given to
-    /// the token once.
+    /// Ensures that the user is logged in to the token of `session`. A wrong PIN is tried once.
     pub(super) fn login(
         &self,
         session: &Session,
@@ -173,7 +171,7 @@ impl Module {
                 Err(error) => return Err(error.into()),
             }
         }
-        // If the token was logged in already, it has not checked this PIN.
+        // If the token was already logged in, it has not checked this PIN.
         let known = accepted.get(token.serial_number()).and_then(Weak::upgrade);
         if let (Some(known), Some(pin)) = (known, pin)
             && !bool::from(known.as_bytes().ct_eq(pin.as_bytes()))
@@ -186,9 +184,9 @@ impl Module {
     }
 }
 
-/// Why there is no login.
+/// Why a login failed.
 pub(super) enum LoginError {
-    /// The PIN is wrong, or the token takes none any more.
+    /// The PIN is wrong, or the token no longer accepts it.
     Refused(String),
     Other(Failure),
 }
@@ -234,7 +232,7 @@ impl fmt::Display for TokenName {
     }
 }
 
-/// What a panic has left is whole: nothing behind these locks is changed in steps.
+/// Locks a mutex and ignores poisoning: no state behind these locks is changed in several steps.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,8 +1,7 @@
-//! Sessions of a token, each lent to one call at a time.
+//! A token's sessions, each lent to one call at a time.
 //!
-//! All that is known of a token belongs to a generation: its slot, the sessions, the handles of keys. A call that finds
-//! the token or its login gone ends the generation; the next call looks for the token again, opens a session and logs
-//! in.
+//! All state of a token belongs to a generation: its slot, the sessions and the key handles. A call that finds the token or
+//! its login gone ends the generation. The next call finds the token again, opens a session and logs in.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,30 +22,31 @@ pub(super) struct Sessions {
     token: TokenName,
     pin: Option<Arc<Zeroizing<String>>>,
     sessions_max: usize,
-    /// Held while somebody opens a session and logs in.
+    /// Held while a thread opens a session and logs in.
     login: Mutex<()>,
     state: Mutex<State>,
-    /// Calls that wait for a session may look again.
+    /// Signals that a waiting call may find a session.
     changed: Condvar,
 }
 
 struct State {
     generation: u64,
     place: Option<(Slot, TokenInfo)>,
-    /// The serial number of the token that was found in a slot: a later token in that slot may be another.
+    /// The serial number of the token found in a slot: the slot may later hold another token.
     serial: Option<String>,
-    /// By what [`RsaPrivateKey::held_id`](crate::rsa::RsaPrivateKey::held_id) says.
+    /// Keyed by [`RsaPrivateKey::held_id`](crate::rsa::RsaPrivateKey::held_id).
     keys: BTreeMap<Vec<u8>, CachedKey>,
     idle: Vec<Session>,
-    /// Open sessions of this generation: idle ones, those that are lent, and those about to be opened.
+    /// Open sessions of this generation: idle, lent, and about to be opened.
     open: usize,
-    /// What the options and the token's limit allow.
+    /// The limit on sessions by the options and the token.
     ceiling: usize,
-    /// Less than `ceiling` after a shortage: others use the token's sessions, and may close them.
+    /// The current limit, below `ceiling` after a shortage: other programs may hold the token's sessions and free them
+    /// later.
     open_max: usize,
-    /// Calls since `open_max` has last changed.
+    /// Calls since `open_max` last changed.
     done: u32,
-    /// What the token said when it refused the PIN.
+    /// The token's message when it refused the PIN.
     refused: Option<String>,
 }
 
@@ -54,7 +54,7 @@ struct State {
 pub(super) struct CachedKey {
     pub(super) handle: ObjectHandle,
     pub(super) operation: KeyOperation,
-    /// Where the key allows both: what is tried if that fails.
+    /// The fallback if `operation` fails, where the key allows both.
     pub(super) other: Option<KeyOperation>,
 }
 
@@ -65,7 +65,7 @@ pub(super) enum KeyOperation {
     Sign,
 }
 
-/// Room for a session, which is lent or about to be opened.
+/// A reservation of one session, which is lent or about to be opened.
 pub(super) struct Room<'a> {
     sessions: &'a Sessions,
     generation: u64,
@@ -105,12 +105,12 @@ impl Sessions {
         self.module.context()
     }
 
-    /// Runs `call` with a session that nobody else uses, and again where that may mend it.
+    /// Runs `call` with a session of its own, and retries failures that a retry may fix.
     pub(super) fn with<T>(
         &self,
         call: impl Fn(&Session, &Room<'_>) -> Result<T, Failure>,
     ) -> Result<T, DeviceError> {
-        // A token that comes back, a key that has another handle there, another way to ask.
+        // The token may have come back, the key may have another handle, or the other operation may work.
         for _ in 0..MENDED_MAX {
             match self.try_with(&call) {
                 Err(Failure::Gone(_) | Failure::Stale(_) | Failure::Otherwise(_)) => {}
@@ -127,7 +127,7 @@ impl Sessions {
         self.module.check_process().map_err(Failure::Final)?;
         let (room, session) = self.lend()?;
         let mut result = self.contained(|| call(&session, &room));
-        // Without a login private keys are just not there.
+        // Without a login, private keys are invisible.
         if let Err(failure) = &result
             && !matches!(failure, Failure::Gone(_))
             && self.pin.is_some()
@@ -145,7 +145,7 @@ impl Sessions {
                 drop(room);
                 self.end(generation);
             }
-            // What such a session is in the middle of, nobody knows.
+            // The state of such a session is unknown.
             Err(Failure::Otherwise(_) | Failure::SessionsSpent(_) | Failure::Final(_)) => {
                 close(session);
             }
@@ -153,11 +153,11 @@ impl Sessions {
         result
     }
 
-    /// A module that announces an absurd length or count makes the code panic that reads it; with
-    /// the error, the session is closed.
+    /// Runs `work` and turns a panic into an error, which closes the session: a module that reports an absurd length or
+    /// count makes the code that reads it panic.
     fn contained<T>(&self, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
         catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-            // Its drop may panic in its turn.
+            // Dropping it may panic too.
             std::mem::forget(panic);
             Err(Failure::Final(DeviceError(format!(
                 "{}: token with {}: an answer that PKCS#11 does not allow; ask the module's maker",
@@ -167,8 +167,7 @@ impl Sessions {
         })
     }
 
-    /// An idle session or, as long as there are not too many, a new one; else the next that is given
-    /// back.
+    /// Returns an idle session, or a new one while the limit permits, or else waits for the next one returned.
     fn lend(&self) -> Result<(Room<'_>, Session), Failure> {
         let mut state = lock(&self.state);
         loop {
@@ -204,7 +203,7 @@ impl Sessions {
                     if state.open == 0 {
                         return Err(Failure::SessionsSpent(said));
                     }
-                    // Others use them: the token, or what else does, leaves no more than these.
+                    // The token or its other users leave no more sessions than these.
                     state.open_max = state.open;
                     state.done = 0;
                 }
@@ -230,7 +229,7 @@ impl Sessions {
             }
             (None, token, _) => self.module.find(token)?,
         };
-        // So that none is opened while another thread is about to log in.
+        // Opens no session while another thread is about to log in.
         let _one = lock(&self.login);
         let session = self.module.context().open_ro_session_no_drop(slot)?;
         if let Err(failure) = self.contained(|| self.log_in(&session, &token)) {
@@ -250,8 +249,8 @@ impl Sessions {
         Ok(session)
     }
 
-    /// For the thread that holds `login`: of threads that find themselves logged out together, one logs in, or
-    /// fails to, for a token that is given a few wrong PINs locks itself.
+    /// Logs in. The caller holds `login`, so only one of several logged-out threads tries the PIN: a token locks itself
+    /// after a few wrong ones.
     fn log_in(&self, session: &Session, token: &TokenInfo) -> Result<(), Failure> {
         let known = lock(&self.state).refused.clone();
         if let Some(said) = known {
@@ -277,7 +276,7 @@ impl Sessions {
         )))
     }
 
-    /// Forgets all that belongs to a generation.
+    /// Forgets all state of a generation.
     fn end(&self, generation: u64) {
         let idle = {
             let mut state = lock(&self.state);
@@ -335,7 +334,7 @@ impl Room<'_> {
         std::mem::forget(self);
     }
 
-    /// None where its generation has ended.
+    /// Returns the state, or `None` if the room's generation has ended.
     fn state(&self) -> Option<MutexGuard<'_, State>> {
         let state = lock(&self.sessions.state);
         (state.generation == self.generation).then_some(state)
@@ -351,7 +350,7 @@ impl Drop for Room<'_> {
     }
 }
 
-/// Closes the sessions. With the last session to a token, its login ends.
+/// Closes the sessions. The token's login ends with the last of them.
 impl Drop for Sessions {
     fn drop(&mut self) {
         if self.module.check_process().is_ok() {
@@ -367,11 +366,11 @@ fn is_logged_out(session: &Session) -> bool {
     matches!(state, Ok(SessionState::RoPublic | SessionState::RwPublic))
 }
 
-/// One that has gone with its token cannot be closed, and need not.
+/// Closes a session. If its token is gone, closing fails and is not needed.
 fn close(session: Session) {
     let _ = session.close();
 }
 
 const MENDED_MAX: u32 = 2;
-/// After a shortage one more session is tried then: a failed C_OpenSession costs a call.
+/// Calls after a shortage before one more session is tried: a failed C_OpenSession costs one call.
 const CALLS_UNTIL_RAISED: u32 = 64;
