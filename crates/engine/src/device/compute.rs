@@ -174,8 +174,7 @@ impl LocalKeys {
                 self.run(step, data)
             }
             (Direction::Decrypt, Service::Aead(_)) => {
-                // These ciphers XOR keystream, so sealing twice opens and restores the data, and leaves the tag of the
-                // plaintext.
+                // These ciphers XOR keystream: sealing the ciphertext yields the plaintext, and sealing that yields the tag.
                 self.run(&encrypt, data)?;
                 let range = step.layout.encrypted.clone();
                 let plain = Wiped::from(data[range.clone()].to_vec());
