@@ -1,4 +1,4 @@
-//! The kernels of this library on the CPU's own units.
+//! The device `cpu`, which runs this library's kernels.
 
 #[cfg(feature = "rsa")]
 use std::sync::OnceLock;
@@ -27,7 +27,7 @@ use crate::work::request::PublicKeyRequest;
 #[cfg(feature = "rsa")]
 use crate::work::shape::Shape;
 
-/// The device `cpu`: each algorithm by the best kernel that the CPU, less what a mask hides, can run.
+/// The device `cpu`: runs each algorithm by the best kernel for the CPU's features, less those that a mask hides.
 pub struct CpuDevice {
     cpu: Cpu,
     costs: Costs,
@@ -36,7 +36,7 @@ pub struct CpuDevice {
 }
 
 impl CpuDevice {
-    /// Makes a device with the features of `cpu`.
+    /// Creates a device with the features of `cpu`.
     pub fn new(cpu: Cpu) -> Self {
         Self::with_costs(cpu, Costs::default())
     }
@@ -50,7 +50,7 @@ impl CpuDevice {
         }
     }
 
-    /// For public-key requests that do not come by way of an accelerator.
+    /// Returns the lanes for public-key requests that come without an accelerator.
     #[cfg(feature = "rsa")]
     pub(crate) fn lanes(&self) -> &Lanes {
         self.lanes.get_or_init(|| Lanes::new(self.cpu))
@@ -100,7 +100,7 @@ impl Device for CpuDevice {
     }
 }
 
-/// Up to eight at once, in lanes, where that pays, and else one after the other by aws-lc.
+/// Computes up to eight requests at once in lanes where that pays, otherwise one after the other by aws-lc.
 #[cfg(feature = "rsa")]
 impl PublicKeyDevice for CpuDevice {
     fn name(&self) -> &str {
@@ -131,7 +131,7 @@ impl PublicKeyDevice for CpuDevice {
         }
     }
 
-    /// In lanes by `Lanes`, alone by aws-lc.
+    /// True: `Lanes` checks results of lanes, and aws-lc its own.
     fn checks_results(&self) -> bool {
         true
     }

@@ -1,19 +1,17 @@
-//! What a device is to an accelerator.
+//! The interface between an accelerator and its devices.
 
 use super::keyed::Opened;
 use super::request::{DeviceError, DeviceSession};
 use crate::work::algorithm::Algorithm;
 
-/// A backend for ciphers. [`PublicKeyDevice`](super::PublicKeyDevice) is one for RSA and modular
-/// exponentiation.
+/// A backend for ciphers. [`PublicKeyDevice`](super::PublicKeyDevice) is the interface for RSA and modular exponentiation.
 ///
-/// A session asks every registered device for an offer, and opens on the one that is expected to finish
-/// a request of 4 KiB first. If the device fails or is withdrawn, the session repeats the batch on
-/// another one: no request is lost.
+/// A session asks every registered device for an offer, and opens on the one that is expected to finish a 4 KiB request
+/// first. If the device fails or is withdrawn, the session repeats the batch on another one: no request is lost.
 ///
 /// # Example
-/// A device that offers an unmatched rate, and computes with the library's own kernels. The example
-/// program `own_device` has one that breaks down.
+/// A device that offers an unbeatable rate and computes with the library's own kernels. The example program `own_device` has
+/// one that breaks down.
 /// ```
 /// use std::sync::Arc;
 /// use oarlock_kernels::{aes::Ctr, cpu::Cpu};
@@ -55,47 +53,46 @@ use crate::work::algorithm::Algorithm;
 /// # Ok::<(), oarlock::Error>(())
 /// ```
 pub trait Device: Send + Sync {
-    /// Its name in statistics and errors. Each device of an accelerator has a name of its own.
+    /// The device's name in statistics and errors, unique in an accelerator.
     fn name(&self) -> &str;
 
-    /// What it offers for such a session; `None` if it cannot serve one.
+    /// Returns the device's offer for such a session, or `None` if it cannot serve one.
     fn probe(&self, params: &SessionParams) -> Option<Offer>;
 
-    /// Nanoseconds that a request takes in addition to the time for its bytes, such as the way to the
-    /// device and back, or a tag. 0 by default.
+    /// Returns a request's time in ns besides that for its bytes, such as the round trip to the device or a tag. 0 by
+    /// default.
     fn setup_ns(&self, _params: &SessionParams) -> u64 {
         0
     }
 
-    /// The name of the way that it has chosen for such a session, for listings. Its own name by
-    /// default.
+    /// Returns the name of the implementation chosen for such a session, for listings. The device's name by default.
     fn backend(&self, _params: &SessionParams) -> &str {
         self.name()
     }
 
-    /// Sets up a key, of [`Algorithm::key_bytes`] bytes.
+    /// Sets up a key of [`Algorithm::key_bytes`] bytes.
     ///
     /// # Errors
-    /// If it cannot after all; the session then opens on another device.
+    /// The device cannot serve the session after all, which then opens on another device.
     fn open_session(&self, params: &SessionParams, key: &[u8]) -> Result<OpenSession, DeviceError>;
 
-    /// How many requests it works on at once; at least 1.
+    /// Returns how many requests the device computes at once; at least 1.
     fn capacity(&self) -> usize;
 }
 
-/// What a session is for.
+/// The parameters of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionParams {
     /// The algorithm.
     pub algorithm: Algorithm,
 }
 
-/// What a device offers for a session.
+/// A device's offer for a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// Decides between equal times: the higher one wins.
+    /// Breaks ties between equal times: the higher one wins.
     pub preference: u32,
-    /// Bytes a second for long requests from one thread.
+    /// Bytes per second for long requests from one thread.
     pub bytes_per_second: u64,
 }
 
@@ -103,7 +100,7 @@ pub struct Offer {
 pub struct OpenSession(pub(crate) Opened);
 
 impl OpenSession {
-    /// One that is served by calls to `driver`.
+    /// Wraps a driver's session.
     pub fn from_driver(driver: Box<dyn DeviceSession>) -> Self {
         Self(Opened::Driver(driver))
     }

@@ -1,8 +1,7 @@
-//! What a device with a queue of its own is to the framework.
+//! The interface between the framework and devices with queues of their own.
 //!
-//! A task owns its data: a copy of the request's, with guard bytes behind it. So a device that answers
-//! late, or fails half-way, has written nothing that anyone else sees; and a task is used up by its
-//! answer, so that a driver in Rust cannot answer twice.
+//! A task owns its data: a copy of the request's, followed by guard bytes. So a device that answers late or fails half-way
+//! has written nothing that others see. Answering consumes the task, so a driver in Rust cannot answer twice.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,8 +15,8 @@ use crate::work::operation::{Layout, Material, Service, Step};
 use crate::work::request::PublicKeyRequest;
 use oarlock_threads::wiped::Wiped;
 
-/// A backend with a queue: an accelerator board, or anything else that takes requests now and answers
-/// later. Any number of threads may call it at once.
+/// A backend with a queue, such as an accelerator board, that accepts requests now and answers later. Any number of threads
+/// may call it at once.
 ///
 /// # Example
 /// A device that answers at once:
@@ -68,78 +67,78 @@ use oarlock_threads::wiped::Wiped;
 /// # Ok::<(), oarlock::Error>(())
 /// ```
 pub trait QueuedDevice: Send + Sync {
-    /// Its name in statistics and errors. Each device of a framework has a name of its own.
+    /// The device's name in statistics and errors, unique in a framework.
     fn name(&self) -> &str;
 
-    /// How many tasks it holds at once, at least 1. More are not given to it.
+    /// Returns how many tasks the device holds at once, at least 1. It is never given more.
     fn depth(&self) -> usize;
 
-    /// What it offers for such requests; `None` if it cannot serve them. It is asked once, when it is
-    /// registered, and for each service when that is first used.
+    /// Returns the offer for requests of a service, or `None` if the device cannot serve them. It is called at registration,
+    /// and once for each service when that is first used.
     fn offer(&self, service: Service) -> Option<QueueOffer>;
 
-    /// What it offers for public-key requests of this shape.
+    /// Returns the offer for public-key requests of this shape.
     fn offer_public_key(&self, _request: &PublicKeyRequest) -> Option<QueueOffer> {
         None
     }
 
-    /// Takes a task, or gives it back whole where it has no room just now. It is answered by
-    /// [`Task::complete`], here or later, by any thread. Must not wait.
+    /// Accepts a task, or returns it whole if there is no room. Any thread may answer it by [`Task::complete`], now or
+    /// later. Must not wait.
     fn submit(&self, task: Task) -> Result<(), Task>;
 
-    /// For devices that must be asked: answers tasks that are done, and says when to ask again. `None`,
-    /// the default, where there are none, or the device answers by itself.
+    /// For devices that must be polled: answers finished tasks and returns when to poll again. `None`, the default, if there
+    /// are none or the device answers by itself.
     fn poll(&self) -> Option<Duration> {
         None
     }
 }
 
-/// A backend whose calls return when the work is done. [`Blocking`](crate::framework::Blocking) makes a device with a
-/// queue of it.
+/// A backend whose calls return when the work is done. [`Blocking`](crate::framework::Blocking) puts a queue in front of it.
 pub trait BlockingDevice: Send + Sync + 'static {
-    /// As [`QueuedDevice::name`].
+    /// The device's name, as for [`QueuedDevice::name`].
     fn name(&self) -> &str;
 
-    /// How many calls it takes at once; at least 1.
+    /// Returns how many calls the device accepts at once; at least 1.
     fn capacity(&self) -> usize;
 
-    /// As [`QueuedDevice::offer`].
+    /// Returns the offer for requests of a service, as [`QueuedDevice::offer`] does.
     fn offer(&self, service: Service) -> Option<QueueOffer>;
 
-    /// As [`QueuedDevice::offer_public_key`].
+    /// Returns the offer for public-key requests, as [`QueuedDevice::offer_public_key`] does.
     fn offer_public_key(&self, _request: &PublicKeyRequest) -> Option<QueueOffer> {
         None
     }
 
-    /// Does a task, and answers it.
+    /// Computes a task and answers it.
     fn run(&self, task: Task);
 }
 
-/// What a device offers for requests of a service, before they are measured.
+/// A device's offer for requests of a service, used until they are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueOffer {
-    /// The time from submission to answer, in addition to all the times below.
+    /// The time from submission to answer, besides all the times below.
     pub latency: Duration,
-    /// The time for which each request keeps the device from others.
+    /// The time that each request occupies the device.
     pub per_request: Duration,
-    /// In addition, where it does not have the session's key yet.
+    /// The additional time to load a key that the device does not have.
     pub key_setup: Duration,
-    /// Bytes a second under full load.
+    /// Bytes per second under full load.
     pub bytes_per_second: u64,
 }
 
 impl QueueOffer {
-    /// How long a request keeps the device from others.
+    /// Returns how long a request occupies the device.
     pub(crate) fn service_time(&self, bytes: usize) -> Duration {
         let ns = bytes as f64 * 1e9 / (self.bytes_per_second.max(1) as f64);
         self.per_request + Duration::from_nanos(ns as u64)
     }
 }
 
-/// A request as a device gets it: its keys, and a copy of its data, which is changed in place. One that is dropped counts as failed.
+/// A request as a device gets it: its keys, and a copy of its data, which is changed in place. Dropping it fails the
+/// request.
 pub struct Task {
     what: What,
-    /// The data, then the guard.
+    /// The data, followed by the guard.
     bounce: Zeroizing<Vec<u8>>,
     sink: Option<Arc<dyn Sink>>,
 }
@@ -155,20 +154,20 @@ pub(crate) trait Sink: Send + Sync {
     fn answer(&self, bounce: Bounce, result: Result<(), DeviceError>);
 }
 
-/// What a device has made.
+/// A task's data after its answer.
 pub(crate) struct Bounce {
     bytes: Zeroizing<Vec<u8>>,
 }
 
 impl Bounce {
-    /// What is between the front and the guard; `None` where the device has written behind its end.
+    /// Returns the data, or `None` if the device has overwritten the guard.
     pub(crate) fn checked(&mut self) -> Option<&mut [u8]> {
         let len = self.bytes.len().checked_sub(GUARD.len())?;
         let (data, guard) = self.bytes.split_at_mut(len);
         (guard == GUARD).then_some(data)
     }
 
-    /// The result of a public-key request.
+    /// Returns the result of a public-key request.
     pub(crate) fn into_result(mut self) -> Zeroizing<Vec<u8>> {
         std::mem::take(&mut self.bytes)
     }
@@ -181,7 +180,7 @@ impl Drop for Bounce {
 }
 
 impl Task {
-    /// One with room for `bytes` of data, which `fill` puts there.
+    /// Creates a task of `bytes` bytes of data, which `fill` writes.
     pub(crate) fn new(
         what: What,
         bytes: usize,
@@ -195,7 +194,7 @@ impl Task {
         Self { what, bounce, sink }
     }
 
-    /// What is to be computed.
+    /// Returns the service to compute.
     pub fn service(&self) -> Service {
         match &self.what {
             What::Data { material, .. } => material.service(),
@@ -203,17 +202,16 @@ impl Task {
         }
     }
 
-    /// The session's keys.
+    /// Returns the session's keys.
     ///
     /// # Panics
-    /// For a public-key request, which has its own.
+    /// For a public-key request, which has its own keys.
     pub fn material(&self) -> &Material {
         self.data_step().0
     }
 
-    /// Either way the tag is computed and written to its place: of what is encrypted, or of what is
-    /// decrypted. The framework compares it with the one that a message came with, which the device is
-    /// not told.
+    /// Returns the direction. In both directions the device computes the tag, over the encrypted or the decrypted data, and
+    /// writes it to its place. The framework compares it with the message's tag, which the device does not get.
     ///
     /// # Panics
     /// For a public-key request.
@@ -230,7 +228,7 @@ impl Task {
         self.data_step().1.iv.as_slice()
     }
 
-    /// Returns how many bytes of the first block are used up, for stream ciphers.
+    /// Returns, for stream ciphers, how many bytes of the first block are used up.
     ///
     /// # Panics
     /// For a public-key request.
@@ -238,7 +236,7 @@ impl Task {
         self.data_step().1.skip
     }
 
-    /// Which bytes of the data are what.
+    /// Returns which bytes of the data are authenticated, encrypted and the tag.
     ///
     /// # Panics
     /// For a public-key request.
@@ -246,7 +244,7 @@ impl Task {
         &self.data_step().1.layout
     }
 
-    /// The public-key request, if it is one.
+    /// Returns the public-key request, or `None` for other services.
     pub fn public_key(&self) -> Option<&PublicKeyRequest> {
         match &self.what {
             What::PublicKey(request) => Some(request),
@@ -254,29 +252,29 @@ impl Task {
         }
     }
 
-    /// The data, to be changed in place.
+    /// Returns the data, to be changed in place.
     pub fn data_mut(&mut self) -> &mut [u8] {
         let len = self.bytes();
         &mut self.bounce[..len]
     }
 
-    /// How many bytes of data there are.
+    /// Returns the number of bytes of data.
     pub fn bytes(&self) -> usize {
         self.bounce.len() - GUARD.len()
     }
 
-    /// The data and the guard bytes behind them, for drivers that hand the memory to hardware. The guard
-    /// is looked at when the task is answered; a device that has changed it is trusted no more.
+    /// Returns the data followed by the guard bytes, for drivers that pass the memory to hardware. The guard is checked when
+    /// the task is answered; a device that has changed it is no longer trusted.
     pub fn memory(&mut self) -> &mut [u8] {
         &mut self.bounce
     }
 
-    /// Answers.
+    /// Answers the task.
     pub fn complete(mut self, result: Result<(), DeviceError>) {
         self.answer(result);
     }
 
-    /// Answers a public-key request: a power as long as the modulus, big-endian.
+    /// Answers a public-key request with a power as long as the modulus, big-endian.
     pub fn complete_power(mut self, power: Result<Zeroizing<Vec<u8>>, DeviceError>) {
         match power {
             Ok(power) => {
@@ -287,7 +285,7 @@ impl Task {
         }
     }
 
-    /// What [`compute`](super::compute) takes of it.
+    /// Returns the parts that [`compute`](super::compute) needs.
     #[cfg(feature = "simulated")]
     pub(crate) fn parts(&mut self) -> Option<(&Arc<Material>, &Step, &mut [u8])> {
         let len = self.bytes();
@@ -297,7 +295,7 @@ impl Task {
         }
     }
 
-    /// A second task for the same request, as a driver that breaks the contract has one.
+    /// Returns a second task for the same request, to simulate a driver that answers twice.
     #[cfg(feature = "simulated")]
     pub(crate) fn duplicate(&self) -> Self {
         Self {
@@ -323,7 +321,7 @@ impl Task {
         }
     }
 
-    /// Gives it up without an answer: the device did not take it.
+    /// Ends the task without an answer: the device did not accept it.
     pub(crate) fn recall(mut self) {
         self.sink = None;
     }
@@ -337,7 +335,7 @@ impl Drop for Task {
     }
 }
 
-/// Does not show the data.
+/// Omits the data.
 impl fmt::Debug for Task {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Task")
@@ -347,7 +345,7 @@ impl fmt::Debug for Task {
     }
 }
 
-/// Neither zeros nor ones, which overruns are mostly made of.
+/// Neither 0 nor 0xff, the usual values of an overrun.
 const GUARD: [u8; 32] = {
     let mut guard = [0; 32];
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! What requests have taken lately, for devices that nothing is known of before.
+//! Recent request times of devices without known rates.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::public_key::PublicKeyOffer;
 use crate::learn::Median;
 
-/// Medians of a device, by what is asked for and by the length of the modulus.
+/// The medians of a device, by kind of request and length of the modulus.
 pub(crate) struct Rates<const KINDS: usize> {
     under_way: AtomicUsize,
     medians: [[Medians; LENGTHS]; KINDS],
@@ -14,14 +14,13 @@ pub(crate) struct Rates<const KINDS: usize> {
 
 #[derive(Default)]
 struct Medians {
-    /// The time of a request that was alone.
+    /// The time of a request that ran alone.
     alone: Median,
-    /// The time of other requests, divided by how many were under way.
+    /// The time of other requests, divided by the number under way.
     share: Median,
-    /// How often the time is doubled for requests that have failed: each adds one, and each that
-    /// succeeds takes one back.
+    /// How many times failures double the expected time: each failure adds one, each success removes one.
     doublings: AtomicU32,
-    /// The time of the longest failure, in ns.
+    /// The longest time of a failure, in ns.
     failed: AtomicU32,
 }
 
@@ -63,8 +62,8 @@ impl<const KINDS: usize> Rates<KINDS> {
         }
     }
 
-    /// Runs a request, and learns from it. Failures are quick on many a device: by their time alone
-    /// one that serves nothing would be the fastest of all.
+    /// Runs a request and learns its time. Failures are often quick: by time alone, a device that serves nothing would be
+    /// the fastest.
     pub(crate) fn time<T, E>(
         &self,
         kind: usize,
@@ -99,7 +98,7 @@ impl<const KINDS: usize> Rates<KINDS> {
 impl Medians {
     fn count(&self, is_ok: bool, took: Duration) {
         let before = self.doublings.load(Ordering::Relaxed);
-        // Of two threads that count at once one may be lost.
+        // If two threads count at once, one count may be lost.
         if !is_ok {
             let took = u32::try_from(took.as_nanos()).unwrap_or(u32::MAX);
             self.failed.fetch_max(took, Ordering::Relaxed);
@@ -114,7 +113,7 @@ impl Medians {
     }
 }
 
-/// Moduli of up to 512 bits, 1024, 2048, 3072, and more.
+/// Returns the class of a modulus: up to 512, 1024, 2048 and 3072 bits, and more.
 fn length(bits: usize) -> usize {
     match bits {
         0..=512 => 0,
@@ -126,7 +125,7 @@ fn length(bits: usize) -> usize {
 }
 
 const LENGTHS: usize = 5;
-/// 65,536 times the time: 1 us looks like 66 ms.
+/// 65,536 times the time: 1 us becomes 66 ms.
 const DOUBLINGS_MAX: u32 = 16;
 
 #[cfg(test)]
@@ -156,7 +155,7 @@ mod tests {
         let median = &rates.medians[0][length(2048)];
         fail(&rates);
         assert_eq!(median.doublings.load(Ordering::Relaxed), DOUBLINGS_MAX);
-        // Those of another length know nothing of it.
+        // Other lengths are not affected.
         assert_eq!(rates.offer(0, 1024, FIRST, 1).latency, FIRST);
     }
 

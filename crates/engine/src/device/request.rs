@@ -1,4 +1,4 @@
-//! What a session asks of a driver.
+//! The requests of a session to a driver.
 
 use std::fmt;
 
@@ -6,15 +6,14 @@ use inout::InOutBuf;
 
 /// A key set up in a device. Several threads may submit at once.
 pub trait DeviceSession: Send + Sync {
-    /// Carries out every request of `batch`.
+    /// Computes every request of `batch`.
     ///
     /// # Errors
-    /// If it could not. In-place data must then be as they were, because another device repeats the
-    /// batch.
+    /// The device failed. In-place data must then be unchanged, because another device repeats the batch.
     fn submit(&self, batch: &mut [Request<'_>]) -> Result<(), DeviceError>;
 }
 
-/// What a session asks of its device; which of them depends on the kind of its algorithm.
+/// A request of a session to its device. The variant depends on the kind of the algorithm.
 #[non_exhaustive]
 pub enum Request<'a> {
     /// Apply the keystream of a [`Kind::Stream`](crate::Kind::Stream).
@@ -22,7 +21,7 @@ pub enum Request<'a> {
     /// Encrypt with a [`Kind::Aead`](crate::Kind::Aead), and write the tag.
     Seal(AeadRequest<'a>),
     /// Decrypt with a [`Kind::Aead`](crate::Kind::Aead), and write the tag that the ciphertext should have. The session
-    /// compares it, and takes the plaintext back if it differs.
+    /// compares it, and re-encrypts the data if it differs.
     Open(AeadRequest<'a>),
     /// Encrypt with a [`Kind::Cbc`](crate::Kind::Cbc).
     CbcEncrypt(CbcRequest<'a>),
@@ -30,12 +29,12 @@ pub enum Request<'a> {
     CbcDecrypt(CbcRequest<'a>),
 }
 
-/// XOR keystream onto `data`, from byte `skip` (below the algorithm's block size) of the block made
-/// from `counter` on. As many low bits of the counter wrap as the algorithm's kind says.
+/// A request to XOR keystream onto `data`, from byte `skip` (below the algorithm's block size) of the block for `counter`.
+/// The algorithm's kind says how many low bits of the counter wrap.
 pub struct CtrRequest<'a> {
     /// Counter block of the first byte, as a big-endian number.
     pub counter: u128,
-    /// Bytes of that block that are skipped: fewer than the block has.
+    /// Bytes of that block to skip: fewer than the block has.
     pub skip: usize,
     /// Input and output.
     pub data: InOutBuf<'a, 'a, u8>,
@@ -43,26 +42,26 @@ pub struct CtrRequest<'a> {
 
 /// A whole message to seal or open.
 pub struct AeadRequest<'a> {
-    /// As long as the algorithm's nonces are; for GCM of any length but 0.
+    /// The nonce, of the algorithm's nonce length; for GCM of any length but 0.
     pub nonce: &'a [u8],
     /// Associated data.
     pub aad: &'a [u8],
     /// Input and output.
     pub data: InOutBuf<'a, 'a, u8>,
-    /// Where the tag goes.
+    /// The place for the tag.
     pub tag: &'a mut [u8; 16],
 }
 
 /// Whole blocks, chained.
 pub struct CbcRequest<'a> {
-    /// The ciphertext block before; afterwards the last one.
+    /// The previous ciphertext block; the request replaces it with its last one.
     pub iv: &'a mut [u8; 16],
     /// Input and output: a multiple of 16 bytes.
     pub data: InOutBuf<'a, 'a, u8>,
 }
 
-/// Why a device could not do a request; the text goes into
-/// [`Error::DeviceFailed`](crate::Error::DeviceFailed) and must hold no secret.
+/// Why a device could not serve a request. The text appears in [`Error::DeviceFailed`](crate::Error::DeviceFailed) and must
+/// hold no secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceError(pub String);
 

@@ -1,4 +1,4 @@
-//! A key, its algorithm and where it lives.
+//! A session: a key, its algorithm and its device.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::Error;
 use crate::costs::cost::Cost;
 use crate::costs::lookup::{Costs, kernel_cost};
 
-/// A key on a device, and what it takes to move it to another one.
+/// A key on a device, with all that is needed to move it to another one.
 pub(crate) struct Session<K> {
     pub(crate) keyed: K,
     params: SessionParams,
@@ -22,19 +22,19 @@ pub(crate) struct Session<K> {
     pub(crate) cost: Cost,
 }
 
-/// Where a session lives, and where it may move.
+/// The device of a session, and where the session may move.
 enum Home {
     Device {
         registration: Arc<Registration>,
         registry: Arc<Registry>,
         cpu: Cpu,
     },
-    /// The kernels of this library without an accelerator, or after every device has failed.
+    /// The library's own kernels, without an accelerator or after every device has failed.
     Kernels,
 }
 
 impl<K: Keyed> Session<K> {
-    /// Opens one where the plan expects it to be served soonest.
+    /// Opens a session on the device that is expected to serve it first.
     pub(crate) fn open(
         registry: &Arc<Registry>,
         cpu: Cpu,
@@ -56,7 +56,7 @@ impl<K: Keyed> Session<K> {
         })
     }
 
-    /// One that belongs to no accelerator. `key` has the length of the algorithm's.
+    /// Creates a session without an accelerator. `key` has the algorithm's length.
     pub(crate) fn on_kernels(params: SessionParams, key: &[u8]) -> Self {
         let cpu = Cpu::detect();
         #[allow(clippy::expect_used)] // The callers' key types have that length.
@@ -66,7 +66,7 @@ impl<K: Keyed> Session<K> {
         Self::settled(keyed, params, key, cost)
     }
 
-    /// One that has no device and can get none.
+    /// Creates a session that stays on `keyed` for good.
     pub(crate) fn settled(keyed: K, params: SessionParams, key: &[u8], cost: Cost) -> Self {
         Self {
             keyed,
@@ -77,7 +77,7 @@ impl<K: Keyed> Session<K> {
         }
     }
 
-    /// As long as the algorithm's keys are.
+    /// Returns the key, of the algorithm's length.
     pub(crate) fn key(&self) -> &[u8] {
         &self.key[..self.params.algorithm.key_bytes()]
     }
@@ -99,8 +99,8 @@ impl<K: Keyed> Session<K> {
         matches!(&self.home, Home::Device { registration, .. } if registration.is_withdrawn())
     }
 
-    /// Moves to another device than the one it is on, which joins those that have `failed`, and than
-    /// these; when there is none, to the kernels, which cannot fail.
+    /// Moves to another device, or to the kernels, which cannot fail. Skips the current device, which joins `failed`, and
+    /// the others in `failed`.
     #[cold]
     pub(crate) fn move_away(&mut self, failed: &mut Vec<Arc<Registration>>) {
         if let Some(elsewhere) = self.elsewhere(failed) {
@@ -108,7 +108,7 @@ impl<K: Keyed> Session<K> {
         }
     }
 
-    /// The session as it is after [`move_away`](Self::move_away); `None` where it has nowhere to go.
+    /// Returns the session as it is after [`move_away`](Self::move_away), or `None` if it cannot move.
     #[cold]
     pub(crate) fn elsewhere(&self, failed: &mut Vec<Arc<Registration>>) -> Option<Self> {
         let Home::Device {

@@ -1,17 +1,16 @@
-//! Accelerator boards that are not there: so many coprocessors, each so slow, behind a host that has
-//! its share, and with faults where they are asked for.
+//! Simulated accelerator boards: a number of slow coprocessors behind a host with its own delays, with faults on demand.
 //!
 //! ```text
-//! simulated.rs   the device: takes requests, has them computed, lets the time pass, answers
-//! engine.rs      a board for all else, with a queue: it answers when it is asked
-//! board.rs       what a board is, how long it takes for other lengths, when it is at fault
-//! shared.rs      one of those for several processes
-//! schedule.rs    when a request is done: the model, which knows no clock
+//! simulated.rs   the device: accepts requests, has them computed, waits, answers
+//! engine.rs      a board for all other services, with a queue: it answers when polled
+//! board.rs       a board's figures, its times for other lengths, its faults
+//! shared.rs      such a board for several processes
+//! schedule.rs    when a request is done: the model, which reads no clock
 //! ```
 //!
-//! A request's end is known when it arrives, for those that came before it are served before it. So the
-//! device keeps no queue and no thread: it asks the schedule, has aws-lc compute the result, and
-//! sleeps for the rest of the time. The tests ask the same schedule in virtual time.
+//! Requests are served in order, so a request's end is known when it arrives. The device therefore keeps no queue and no
+//! thread: it asks the schedule, has aws-lc compute the result, and sleeps for the rest of the time. The tests ask the same
+//! schedule in virtual time.
 
 mod board;
 mod engine;
@@ -38,16 +37,15 @@ use crate::Error;
 use crate::work::request::PublicKeyRequest;
 use crate::work::shape::Shape;
 
-/// A [`SimulatedBoard`] that serves public-key requests, as slowly as the board would: for tests of
-/// what is in front of slow, parallel and faulty devices.
+/// A [`SimulatedBoard`] that serves public-key requests as slowly as the board would, to test code that drives slow,
+/// parallel and faulty devices.
 ///
-/// Results are aws-lc's, computed within the time that the board takes; on a machine too busy for
-/// that, and for numbers that aws-lc takes longer for, answers come later. Requests are served in
-/// the order of their arrival. [`run`](PublicKeyDevice::run) blocks its caller, so it takes as many
-/// threads as the board has coprocessors to keep it busy, and one or two more.
+/// aws-lc computes the results within the board's time. Answers come later on a machine too busy for that, and for numbers
+/// that take aws-lc longer. Requests are served in order of arrival. [`run`](PublicKeyDevice::run) blocks its caller, so
+/// keeping the board busy takes one thread for each coprocessor and one or two more.
 ///
 /// # Example
-/// A board of four, of which every hundredth result is wrong:
+/// A board of four coprocessors where every hundredth result is wrong:
 /// ```
 /// use std::time::Duration;
 /// use oarlock::device::{
@@ -77,17 +75,17 @@ pub struct SimulatedDevice {
     name: String,
     board: SimulatedBoard,
     software: SoftwareDevice,
-    /// What the schedule's times count from.
+    /// The origin of the schedule's times.
     began: Instant,
     state: Mutex<State>,
-    /// The device died, or requests that hang may go on.
+    /// Signals that the device died or hanging requests may go on.
     changed: Condvar,
 }
 
 struct State {
     schedule: Schedule,
     is_dead: bool,
-    /// Requests whose time has not come.
+    /// Requests that are not yet due.
     waiting: usize,
     hanging: usize,
     /// Calls of [`SimulatedDevice::release`].
@@ -95,10 +93,10 @@ struct State {
 }
 
 impl SimulatedDevice {
-    /// A board, by the name that statistics and errors have for it.
+    /// Creates a device for a board. Statistics and errors use `name`.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] where the board's figures contradict each other; says which.
+    /// [`Error::InvalidInput`] if the board's figures contradict each other; the error names them.
     pub fn new(name: &str, board: SimulatedBoard, cpu: Cpu) -> Result<Self, Error> {
         board.check().map_err(|wrong| {
             Error::InvalidInput(format!("the simulated device {name}: {wrong}"))
@@ -120,23 +118,23 @@ impl SimulatedDevice {
         })
     }
 
-    /// The board it was made of.
+    /// Returns the board's figures.
     pub fn board(&self) -> &SimulatedBoard {
         &self.board
     }
 
-    /// Requests that hang now ([`Fault::Hang`]).
+    /// Returns the number of hanging requests ([`Fault::Hang`]).
     pub fn hanging(&self) -> usize {
         self.locked().hanging
     }
 
-    /// Has requests that hang now answer.
+    /// Lets hanging requests answer.
     pub fn release(&self) {
         self.locked().releases += 1;
         self.changed.notify_all();
     }
 
-    /// Makes every request fail from now on, and also those under way.
+    /// Makes every request fail from now on, including those under way.
     pub fn kill(&self) {
         self.locked().is_dead = true;
         self.changed.notify_all();
@@ -189,7 +187,7 @@ impl SimulatedDevice {
         }
     }
 
-    /// Waits until `done_at`, in the board's time; returns early when the board dies.
+    /// Waits until `done_at` in the board's time, or until the board dies.
     fn wait_until(&self, done_at: Duration) -> Result<(), DeviceError> {
         let mut state = self.locked();
         state.waiting += 1;
@@ -224,17 +222,17 @@ impl SimulatedDevice {
     }
 }
 
-/// One request after the other, for each calling thread. Results are checked behind it, for it may
-/// be told to give wrong ones.
+/// Serves a batch one request after the other on each calling thread. Results are checked by the caller, because the board
+/// may be set to return wrong ones.
 impl PublicKeyDevice for SimulatedDevice {
     fn name(&self) -> &str {
         &self.name
     }
 
-    /// What aws-lc can compute, in the board's time; of a dead board as well, which does not know.
+    /// Offers all that aws-lc can compute, in the board's time. A dead board still offers it.
     fn offer(&self, shape: &Shape) -> Option<PublicKeyOffer> {
         self.software.offer(shape)?;
-        // An exponent of no bits takes no time.
+        // An exponent without bits takes no time.
         let latency = self.board.latency_of(shape).max(Duration::from_nanos(1));
         Some(PublicKeyOffer {
             latency,
@@ -249,7 +247,7 @@ impl PublicKeyDevice for SimulatedDevice {
     }
 }
 
-/// Another number. A device that lies gives a key away if nobody looks (Boneh, DeMillo, Lipton 1997).
+/// Returns a wrong result. A device that lies reveals a key unless results are checked (Boneh, DeMillo, Lipton 1997).
 fn spoilt(mut power: Zeroizing<Vec<u8>>) -> Zeroizing<Vec<u8>> {
     if let Some(last) = power.last_mut() {
         *last ^= 1;

@@ -5,23 +5,22 @@ use std::fmt;
 #[cfg(feature = "legacy")]
 use oarlock_legacy::Cipher;
 
-/// What an algorithm does to its data.
+/// How an algorithm transforms its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
-    /// Makes a keystream out of a counter: sessions are
-    /// [`AcceleratedCtr`](crate::cipher::AcceleratedCtr).
+    /// Generates a keystream from a counter. Its sessions are [`AcceleratedCtr`](crate::cipher::AcceleratedCtr).
     Stream {
-        /// Bytes that one counter block makes: 8, 16 or 64.
+        /// Bytes of keystream per counter block: 8, 16 or 64.
         block_bytes: usize,
-        /// Bits of the counter block that count: 32, 64 or 128.
+        /// Bits of the counter block that count: 32, 64 or 128. The rest are fixed.
         counter_bits: u32,
         /// Bytes of the IV.
         iv_bytes: usize,
     },
-    /// Encrypts and authenticates: sessions are [`AcceleratedAead`](crate::aead::AcceleratedAead).
+    /// Encrypts and authenticates. Its sessions are [`AcceleratedAead`](crate::aead::AcceleratedAead).
     Aead,
-    /// Chains blocks: sessions are [`AcceleratedCbc`](crate::cipher::AcceleratedCbc).
+    /// Chains blocks. Its sessions are [`AcceleratedCbc`](crate::cipher::AcceleratedCbc).
     Cbc,
 }
 
@@ -44,14 +43,14 @@ const CHACHA: Kind = Kind::Stream {
 /// The direction of a cipher's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
-    /// Encryption; sealing, of AEADs.
+    /// Encryption, or sealing with an AEAD.
     Encrypt,
-    /// Decryption; opening, of AEADs.
+    /// Decryption, or opening with an AEAD.
     Decrypt,
 }
 
 impl Direction {
-    /// In listings.
+    /// Returns the name used in listings.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Encrypt => "encrypt",
@@ -60,7 +59,7 @@ impl Direction {
     }
 }
 
-/// The key does not fit the algorithm.
+/// An error: the key does not fit the algorithm.
 #[derive(Debug)]
 pub(crate) struct InvalidKey(pub(crate) String);
 
@@ -77,21 +76,21 @@ macro_rules! algorithms {
             /// Every algorithm.
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
 
-            /// Its name in listings, statistics and on the command line; OpenSSL's where it has one.
+            /// Returns the name used in listings, statistics and on the command line. It is OpenSSL's name if there is one.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)+
                 }
             }
 
-            /// Bytes of its key.
+            /// Returns the key length in bytes.
             pub const fn key_bytes(self) -> usize {
                 match self {
                     $(Self::$variant => $key_bytes,)+
                 }
             }
 
-            /// What it does.
+            /// Returns how the algorithm transforms its data.
             pub const fn kind(self) -> Kind {
                 match self {
                     $(Self::$variant => $kind,)+
@@ -152,15 +151,15 @@ algorithms! {
     BlowfishCtr "bf-ctr" 16 CTR_64,
     /// Triple DES (SP 800-67) in counter mode, 24-byte key; 8-byte blocks.
     TripleDesCtr "des-ede3-ctr" 24 CTR_64,
-    /// Another block cipher of 16-byte blocks in counter mode, brought by the caller:
-    /// `Accelerator::block_ctr`. Keys are the cipher's own affair.
+    /// A block cipher with 16-byte blocks in counter mode, supplied by the caller: `Accelerator::block_ctr`. The cipher
+    /// itself manages its keys.
     OtherCtr "other-ctr" 0 CTR_128,
-    /// As `OtherCtr`, of 8-byte blocks.
+    /// Like `OtherCtr`, with 8-byte blocks.
     OtherCtr64 "other-ctr-64" 0 CTR_64,
 }
 
 impl Algorithm {
-    /// The algorithm of that [`name`](Self::name), except those that a caller brings.
+    /// Returns the algorithm with this [`name`](Self::name), unless it is one that callers supply.
     pub fn named(name: &str) -> Option<Self> {
         let known = Self::ALL.iter().copied();
         known
@@ -168,8 +167,8 @@ impl Algorithm {
             .find(|one| one.name() == name)
     }
 
-    /// Whether this library computes it itself, so that a session can go on when its device fails. Not
-    /// so for ciphers that a caller brings, nor for the legacy ones without the feature `legacy`.
+    /// Whether this library can compute the algorithm itself, so that a session continues when its device fails. Ciphers
+    /// that a caller supplies are not built in, nor are the legacy ones without the feature `legacy`.
     pub const fn is_built_in(self) -> bool {
         match self {
             Self::Aes128Ctr
@@ -187,7 +186,7 @@ impl Algorithm {
         }
     }
 
-    /// What `oarlock-legacy` calls its cipher; `None` for others.
+    /// Returns the `oarlock-legacy` cipher of this algorithm, or `None` for others.
     #[cfg(feature = "legacy")]
     pub(crate) const fn legacy_cipher(self) -> Option<Cipher> {
         match self {

@@ -1,4 +1,4 @@
-//! The data of a request that is submitted: it owns them.
+//! Data that a submitted request owns.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,10 +7,10 @@ use inout::InOutBuf;
 
 use oarlock_threads::wiped::Wiped;
 
-/// Data in one piece or many, changed where they are or written elsewhere.
+/// Data in one piece or many, changed in place or written to other segments.
 ///
-/// A request takes them, and its answer gives them back: also one that was refused or has failed. What is not taken out of
-/// them is wiped on drop.
+/// A request owns its buffers, and the answer returns them, even if the request was refused or has failed. Dropping them
+/// wipes all data that was not taken out.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Buffers {
     from: Segments,
@@ -39,7 +39,7 @@ impl Default for Segments {
 }
 
 impl Buffers {
-    /// Changed in place.
+    /// Creates buffers of one piece that is changed in place.
     pub fn in_place(data: Vec<u8>) -> Self {
         Self {
             from: Segments::One(data),
@@ -47,7 +47,7 @@ impl Buffers {
         }
     }
 
-    /// Segments, changed in place. Their lengths may be any, also 0.
+    /// Creates buffers of segments that are changed in place. Segments may have any length, including 0.
     pub fn scattered(segments: Vec<Vec<u8>>) -> Self {
         Self {
             from: Segments::Many(segments),
@@ -55,8 +55,8 @@ impl Buffers {
         }
     }
 
-    /// Read from `from` and written to `to`, segment by segment; together they are as long. The bytes
-    /// that no range of the layout names are copied.
+    /// Creates buffers that are read from `from` and written to `to`, segment by segment. Both have the same total length.
+    /// Bytes outside the layout's ranges are copied.
     pub fn separate(from: Vec<Vec<u8>>, to: Vec<Vec<u8>>) -> Self {
         Self {
             from: Segments::Many(from),
@@ -64,27 +64,27 @@ impl Buffers {
         }
     }
 
-    /// Bytes of all segments that are read.
+    /// Returns the total length of the input segments in bytes.
     pub fn len(&self) -> usize {
         self.from.len()
     }
 
-    /// Whether there are none.
+    /// Whether the input is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The segments that are read.
+    /// Returns the input segments.
     pub fn input(&self) -> impl Iterator<Item = &[u8]> {
         self.from.iter()
     }
 
-    /// The segments with the result: those that were read, if it is in place.
+    /// Returns the segments with the result, which are the input's if it is changed in place.
     pub fn output(&self) -> impl Iterator<Item = &[u8]> {
         self.to.as_ref().unwrap_or(&self.from).iter()
     }
 
-    /// The result in one piece.
+    /// Returns the result in one piece.
     pub fn into_output(self) -> Vec<u8> {
         match &mut self.to.unwrap_or(self.from) {
             Segments::One(data) => std::mem::take(data),
@@ -92,7 +92,7 @@ impl Buffers {
         }
     }
 
-    /// What was given, with the result in it.
+    /// Returns the segments that were passed in, with the result in them.
     pub fn into_segments(self) -> (Vec<Vec<u8>>, Option<Vec<Vec<u8>>>) {
         (self.from.into_vec(), self.to.map(Segments::into_vec))
     }
@@ -108,7 +108,7 @@ impl Buffers {
         }
     }
 
-    /// The data, where they lie in one piece that is changed in place.
+    /// Returns the data if they lie in one piece that is changed in place.
     pub(crate) fn only(&mut self) -> Option<&mut [u8]> {
         match (&mut self.from, &self.to) {
             (Segments::One(data), None) => Some(data),
@@ -120,7 +120,7 @@ impl Buffers {
         }
     }
 
-    /// All that is read, copied to the front of `into`.
+    /// Copies all input to the front of `into`.
     pub(crate) fn gather(&self, into: &mut [u8]) {
         let mut at = 0;
         for segment in self.from.iter() {
@@ -129,7 +129,7 @@ impl Buffers {
         }
     }
 
-    /// How many segments are read.
+    /// Returns the number of input segments.
     pub(crate) fn segments(&self) -> usize {
         self.from.iter().count()
     }
@@ -138,7 +138,7 @@ impl Buffers {
         self.to.is_none()
     }
 
-    /// What is read of `range`, in order, in pieces of one segment each; none of them is empty.
+    /// Visits the input in `range` in order, in non-empty pieces of one segment each.
     pub(crate) fn each_input(&self, range: Range<usize>, visit: &mut dyn FnMut(&[u8])) {
         let mut end = 0;
         for segment in self.from.iter() {
@@ -150,7 +150,7 @@ impl Buffers {
         }
     }
 
-    /// The same, each piece with where its result belongs.
+    /// Visits the input in `range` as [`each_input`](Self::each_input) does, each piece with the place of its result.
     pub(crate) fn each(
         &mut self,
         range: Range<usize>,
@@ -176,7 +176,7 @@ impl Buffers {
             let (mut at, end_here) = (place.start + part.start, place.start + part.end);
             while at < end_here {
                 while input_place.end <= at {
-                    // Together they are as long.
+                    // Input and output have the same total length.
                     let Some(next) = inputs.next() else { return };
                     input = next;
                     input_place = next_place(&mut end, input.len());
@@ -192,7 +192,7 @@ impl Buffers {
         }
     }
 
-    /// Copies what is read from `at` on.
+    /// Copies input from offset `at` to `into`.
     pub(crate) fn take(&self, at: usize, into: &mut [u8]) {
         let mut rest = &mut into[..];
         self.each_input(at..at + rest.len(), &mut |piece| {
@@ -202,7 +202,7 @@ impl Buffers {
         });
     }
 
-    /// Writes a part of the result.
+    /// Writes a part of the result at offset `at`.
     pub(crate) fn put(&mut self, at: usize, bytes: &[u8]) {
         let mut rest = bytes;
         self.each(at..at + bytes.len(), &mut |mut piece| {
@@ -212,7 +212,7 @@ impl Buffers {
         });
     }
 
-    /// Copies to the result what is in neither range, where it is written elsewhere.
+    /// Copies the input outside both ranges to the result, if that is not in place.
     pub(crate) fn copy_all_but(&mut self, one: Range<usize>, other: Range<usize>) {
         if self.is_in_place() {
             return;
@@ -234,7 +234,7 @@ impl Buffers {
         }
     }
 
-    /// Takes a result, as long as what was read.
+    /// Writes a whole result, which is as long as the input.
     pub(crate) fn scatter(&mut self, result: &[u8]) {
         let mut at = 0;
         for segment in self.to.as_mut().unwrap_or(&mut self.from).iter_mut() {
@@ -273,14 +273,14 @@ impl Segments {
     }
 }
 
-/// Where a segment lies that begins at `end`, which is moved on.
+/// Returns the range of a segment that begins at `end`, and advances `end` past it.
 fn next_place(end: &mut usize, bytes: usize) -> Range<usize> {
     let begin = *end;
     *end += bytes;
     begin..*end
 }
 
-/// What of a segment is in `range`, counted from its own first byte.
+/// Returns the part of a segment that is in `range`, as offsets in the segment.
 fn within(place: &Range<usize>, range: &Range<usize>) -> Range<usize> {
     let (start, end) = (place.start.max(range.start), place.end.min(range.end));
     start.min(end).saturating_sub(place.start)..end.saturating_sub(place.start)
@@ -292,7 +292,7 @@ impl From<Vec<u8>> for Buffers {
     }
 }
 
-/// Does not show the data.
+/// Hides the data.
 impl fmt::Debug for Buffers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Buffers")
@@ -308,7 +308,7 @@ impl fmt::Debug for Buffers {
 mod tests {
     use super::*;
 
-    /// All ways to cut 4 bytes, each with an empty segment somewhere.
+    /// Returns all ways to cut 4 bytes, each with an empty segment somewhere.
     fn cuts(data: [u8; 4]) -> Vec<Vec<Vec<u8>>> {
         let mut all = Vec::new();
         for cut in 0..8_u8 {

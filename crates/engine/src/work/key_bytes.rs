@@ -1,4 +1,4 @@
-//! The key of a cipher whose key and position are set apart.
+//! The key of a cipher whose key and position are set separately.
 
 use zeroize::Zeroize;
 
@@ -29,7 +29,7 @@ pub(crate) fn refused(error: impl ToString) -> Error {
     Error::InvalidKey(error.to_string())
 }
 
-/// A key of up to 32 bytes, kept for the session that may be opened. Wiped on drop.
+/// A key of up to 32 bytes, kept until the session is opened. Wiped on drop.
 #[derive(Default)]
 pub(crate) struct KeyBytes {
     /// Words, which are copied and wiped in fewer steps than bytes.
@@ -38,10 +38,10 @@ pub(crate) struct KeyBytes {
 }
 
 impl KeyBytes {
-    /// Takes `key`, which [`check`] has seen.
+    /// Stores `key`, which has passed [`check`].
     #[inline(always)]
     pub(crate) fn set(&mut self, key: &[u8]) {
-        // By lengths known here: a loop would be compiled to a call of memcpy.
+        // Constant lengths: a loop would compile to a call of memcpy.
         if let Ok(key) = <&[u8; 16]>::try_from(key) {
             self.words[..2].copy_from_slice(&words::<16, 2>(key));
         } else if let Ok(key) = <&[u8; 24]>::try_from(key) {
@@ -57,7 +57,7 @@ impl KeyBytes {
         self.bytes = key.len();
     }
 
-    /// Lends the key.
+    /// Calls `run` with the key.
     pub(crate) fn with<T>(&self, run: impl FnOnce(&[u8]) -> T) -> T {
         let mut bytes = self.words.map(u64::to_ne_bytes);
         let result = run(&bytes.as_flattened()[..self.bytes]);

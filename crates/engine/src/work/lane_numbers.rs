@@ -1,4 +1,4 @@
-//! What the kernels for eight lanes need of a key: its numbers in the form that they take.
+//! A key's numbers in the form that the eight-lane kernels need.
 
 use std::sync::OnceLock;
 
@@ -9,13 +9,13 @@ use crate::aws_lc::rsa::PrivateNumbers;
 use oarlock_threads::locked::Locked;
 use oarlock_threads::process;
 
-/// What the kernels need of a private key.
+/// The numbers of a private key for the kernels.
 pub(crate) enum LanePrivate {
     Crt(Locked<CrtNumbers>),
     Plain(Locked<PlainNumbers>),
 }
 
-/// Wiped on drop.
+/// The numbers of a key with two primes. Wiped on drop.
 pub(crate) struct CrtNumbers {
     pub(crate) width: Width,
     pub(crate) p: Modulus,
@@ -25,19 +25,19 @@ pub(crate) struct CrtNumbers {
     pub(crate) qinv: Part,
 }
 
-/// Wiped on drop.
+/// The numbers of a key without primes. Wiped on drop.
 pub(crate) struct PlainNumbers {
     /// The width of the modulus.
     pub(crate) width: Width,
     pub(crate) d: [u8; Width::Bits4096.bytes()],
 }
 
-/// A number as long as a prime, which has no more than half of the longest modulus.
+/// A number as long as a prime, which has at most half the bits of the longest modulus.
 pub(crate) type Part = [u8; Width::Bits2048.bytes()];
 
 impl LanePrivate {
-    /// None where there are no lanes on this machine, and for keys of which a prime is far longer
-    /// than half of the modulus, or even.
+    /// Returns `None` if this machine has no lanes, or for a key with a prime that is even or much longer than half of the
+    /// modulus.
     pub(crate) fn new(numbers: &PrivateNumbers<'_>, modulus_bits: usize) -> Option<Self> {
         let backend = Self::backend()?;
         let width = Width::for_bits(bits(numbers.p).max(bits(numbers.q)))?;
@@ -59,13 +59,13 @@ impl LanePrivate {
         is_whole.then_some(Self::Crt(lanes))
     }
 
-    /// Keys are made without an accelerator, so the mask is asked for here. With a bad one, which no
-    /// accelerator takes, there are none.
+    /// Returns the preferred backend. Keys are created without an accelerator, so this reads the mask itself; an invalid
+    /// mask, which every accelerator rejects, means no backend.
     fn backend() -> Option<Backend> {
         Backend::preferred(crate::mask::visible_cpu().ok()?)
     }
 
-    /// For a key that has none but its private exponent, which is no longer than the modulus.
+    /// Creates the numbers of a key that has only its private exponent, which is no longer than the modulus.
     pub(crate) fn without_primes(d: &[u8], modulus_bits: usize) -> Option<Self> {
         Self::backend()?;
         let width = Width::for_bits(modulus_bits)?;
@@ -94,7 +94,7 @@ impl CrtNumbers {
 
 impl Drop for CrtNumbers {
     fn drop(&mut self) {
-        // The moduli wipe themselves.
+        // The moduli wipe themselves on drop.
         self.dp.zeroize();
         self.dq.zeroize();
         self.qinv.zeroize();
@@ -107,19 +107,19 @@ impl Drop for PlainNumbers {
     }
 }
 
-/// With zeros before it. What does not fit is zeros.
+/// Writes a number to `part` with leading zeros. Bytes that do not fit must be zeros.
 fn set_part(part: &mut [u8], number: &[u8]) {
     let number = &number[number.len().saturating_sub(part.len())..];
     let at = part.len() - number.len();
     part[at..].copy_from_slice(number);
 }
 
-/// What the kernels need of a public modulus, made when it is first used with them.
+/// A public modulus in the kernels' form, set up when it is first used with them.
 #[derive(Default)]
 pub(crate) struct LaneModulus(OnceLock<Option<Box<Modulus>>>);
 
 impl LaneModulus {
-    /// For the modulus `n`, of so many bits.
+    /// Returns the modulus `n`, which has `bits` bits, in the kernels' form.
     pub(crate) fn prepared(&self, backend: Backend, n: &[u8], bits: usize) -> Option<&Modulus> {
         let make = || {
             let width = Width::for_bits(bits)?;
@@ -131,14 +131,14 @@ impl LaneModulus {
         };
         let modulus = match self.0.get() {
             Some(modulus) => modulus,
-            // A child must not find it half made, and wait.
+            // A forked child must not find it half set up and wait forever.
             None => process::undivided(|| self.0.get_or_init(make)),
         };
         modulus.as_deref()
     }
 }
 
-/// Without leading zeros.
+/// Returns the length of a number in bits, without leading zeros.
 fn bits(big_endian: &[u8]) -> usize {
     let zeros = big_endian.iter().take_while(|byte| **byte == 0).count();
     let digits = &big_endian[zeros..];

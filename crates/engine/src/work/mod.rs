@@ -1,4 +1,4 @@
-//! What can be asked: algorithms, keys and requests. No thread and no device is named here.
+//! The requests that can be made: algorithms, keys and operations. This module names no thread and no device.
 
 pub(crate) mod algorithm;
 #[cfg(feature = "rsa")]

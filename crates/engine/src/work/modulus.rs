@@ -1,4 +1,4 @@
-//! Numbers of modular exponentiation without a key around it.
+//! Numbers for modular exponentiation without a key.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,29 +13,29 @@ use crate::aws_lc::modexp::SoftwareModulus;
 /// The order of a number's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ByteOrder {
-    /// The byte of the highest value comes first, as in RFC 8017.
+    /// The most significant byte comes first, as in RFC 8017.
     BigEndian,
-    /// The byte of the lowest value comes first.
+    /// The least significant byte comes first.
     LittleEndian,
 }
 
-/// A base of any length. `B` are its bytes.
+/// A base of any length; `B` holds its bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Base<B> {
-    /// Without a sign; with any leading zeros.
+    /// The absolute value, with any number of leading zeros.
     pub magnitude: B,
-    /// Whether it is less than zero.
+    /// Whether the base is less than zero.
     pub is_negative: bool,
 }
 
-/// One that is not negative.
+/// Converts to a base that is not negative.
 impl<'a, const BYTES: usize> From<&'a [u8; BYTES]> for Base<&'a [u8]> {
     fn from(magnitude: &'a [u8; BYTES]) -> Self {
         Self::from(&magnitude[..])
     }
 }
 
-/// One that is not negative.
+/// Converts to a base that is not negative.
 impl<'a> From<&'a [u8]> for Base<&'a [u8]> {
     fn from(magnitude: &'a [u8]) -> Self {
         Self {
@@ -45,7 +45,7 @@ impl<'a> From<&'a [u8]> for Base<&'a [u8]> {
     }
 }
 
-/// One that is not negative.
+/// Converts to a base that is not negative.
 impl From<Vec<u8>> for Base<Vec<u8>> {
     fn from(magnitude: Vec<u8>) -> Self {
         Self {
@@ -55,7 +55,7 @@ impl From<Vec<u8>> for Base<Vec<u8>> {
     }
 }
 
-/// The same number, owned.
+/// Copies the number into an owned base.
 impl From<Base<&[u8]>> for Base<Vec<u8>> {
     fn from(base: Base<&[u8]>) -> Self {
         Self {
@@ -65,12 +65,12 @@ impl From<Base<&[u8]>> for Base<Vec<u8>> {
     }
 }
 
-/// An odd modulus, set up.
+/// An odd modulus, set up for exponentiation.
 #[derive(Clone)]
 pub(crate) struct Modulus(Arc<Numbers>);
 
 struct Numbers {
-    /// Big-endian, without leading zeros.
+    /// The modulus, big-endian, without leading zeros.
     n: Vec<u8>,
     bits: usize,
     software: SoftwareModulus,
@@ -106,7 +106,7 @@ impl Modulus {
         self.0.n.len()
     }
 
-    /// Big-endian, without leading zeros.
+    /// Returns the modulus, big-endian, without leading zeros.
     pub(crate) fn number(&self) -> &[u8] {
         &self.0.n
     }
@@ -119,7 +119,7 @@ impl Modulus {
         self.0.lanes.prepared(backend, &self.0.n, self.0.bits)
     }
 
-    /// A number of any length and sign, less than the modulus now and as long, big-endian.
+    /// Reduces a base of any length and sign. The result is less than the modulus, as long, and big-endian.
     pub(crate) fn reduced<B: AsRef<[u8]>>(
         &self,
         base: &Base<B>,
@@ -138,7 +138,7 @@ impl Modulus {
         self.0.software.reduce(&magnitude, base.is_negative)
     }
 
-    /// `base`, as [`reduced`](Self::reduced) gives it, to the power of `exponent`, big-endian.
+    /// Returns `base` to the power of `exponent`, both big-endian. `base` is a result of [`reduced`](Self::reduced).
     pub(crate) fn power(&self, base: &[u8], exponent: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
         self.0.software.power(base, exponent)
     }
@@ -154,7 +154,7 @@ impl ByteOrder {
     }
 }
 
-/// Does not show the number, which may be secret.
+/// Hides the number, which may be secret.
 impl<B> fmt::Debug for Base<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Base").finish_non_exhaustive()

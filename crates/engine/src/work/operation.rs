@@ -1,4 +1,4 @@
-//! What can be asked of the framework: services, keys, and where in the data they act.
+//! Requests to the framework: services, keys, and the ranges of the data that they act on.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 use crate::Error;
 use crate::work::algorithm::{Algorithm, Direction, Kind};
 
-/// What a session of the framework does.
+/// The service that a session of the framework performs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Service {
@@ -27,7 +27,7 @@ pub enum Service {
         cipher: Algorithm,
         /// The hash function of HMAC.
         mac: HashAlgorithm,
-        /// The step that comes first when a message is made.
+        /// The step that comes first when a message is sent.
         order: ChainOrder,
     },
     /// Random bytes.
@@ -39,7 +39,7 @@ pub enum Service {
 /// A hash function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HashAlgorithm {
-    /// MD5 (RFC 1321); in HMAC alone.
+    /// MD5 (RFC 1321), only within HMAC.
     Md5,
     /// SHA-1 (FIPS 180-4).
     Sha1,
@@ -54,16 +54,15 @@ pub enum HashAlgorithm {
 /// The order of cipher and MAC in [`Service::Chained`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ChainOrder {
-    /// The tag is of the ciphertext: ESP (RFC 4303), TLS with RFC 7366.
+    /// The tag authenticates the ciphertext: ESP (RFC 4303), TLS with RFC 7366.
     EncryptThenMac,
-    /// The tag is of the plaintext: TLS 1.2 without RFC 7366, where it lies in what is encrypted; SSH,
-    /// where it lies behind. Who tells a sender of wrong paddings and of wrong tags apart gives the
-    /// plaintext away (Vaudenay 2002).
+    /// The tag authenticates the plaintext. In TLS 1.2 without RFC 7366 the tag is encrypted too; in SSH it follows the
+    /// ciphertext. A receiver that lets senders tell wrong paddings from wrong tags reveals the plaintext (Vaudenay 2002).
     MacThenEncrypt,
 }
 
 impl HashAlgorithm {
-    /// Bytes of its digest.
+    /// Returns the length of a digest in bytes.
     pub const fn digest_bytes(self) -> usize {
         match self {
             Self::Md5 => 16,
@@ -74,7 +73,7 @@ impl HashAlgorithm {
         }
     }
 
-    /// Its name in listings.
+    /// Returns the name used in listings.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Md5 => "md5",
@@ -103,7 +102,7 @@ impl fmt::Display for Service {
 }
 
 impl Service {
-    /// The cipher in it.
+    /// Returns the service's cipher, if it has one.
     pub const fn cipher(self) -> Option<Algorithm> {
         match self {
             Self::Cipher(algorithm)
@@ -115,7 +114,7 @@ impl Service {
         }
     }
 
-    /// The hash function in it.
+    /// Returns the service's hash function, if it has one.
     pub const fn hash(self) -> Option<HashAlgorithm> {
         match self {
             Self::Mac(hash) | Self::Digest(hash) | Self::Chained { mac: hash, .. } => Some(hash),
@@ -123,7 +122,7 @@ impl Service {
         }
     }
 
-    /// Rows of tables by service.
+    /// The number of rows in tables by service.
     pub(crate) const ROWS: usize = 7;
 
     pub(crate) const fn row(self) -> usize {
@@ -141,31 +140,30 @@ impl Service {
     }
 }
 
-/// Which bytes of a request's data are what. Ranges count from the first byte of all segments.
+/// The role of each range of a request's data. Offsets count from the first byte of all segments.
 ///
 /// | service | `authenticated` | `encrypted` | `tag` |
 /// |---|---|---|---|
-/// | cipher | empty | what is encrypted | |
-/// | AEAD | associated data | what is encrypted | 16 bytes from there |
-/// | MAC, digest | what it is of | empty | as many bytes as the session's |
-/// | chained | authenticated alone, and before the rest | encrypted and authenticated | as many bytes as the session's |
-/// | random | empty | what is filled | |
+/// | cipher | empty | the bytes to encrypt | |
+/// | AEAD | associated data | the bytes to encrypt | 16 bytes |
+/// | MAC, digest | the message | empty | the session's tag length |
+/// | chained | bytes only authenticated, before the rest | bytes encrypted and authenticated | the session's tag length |
+/// | random | empty | the bytes to fill | |
 ///
-/// No two of them overlap, with one exception: under [`ChainOrder::MacThenEncrypt`] the tag may lie
-/// within `encrypted`. It is then encrypted, and of what is encrypted the bytes before it are
-/// authenticated; those behind it are a padding.
+/// The ranges do not overlap, with one exception: under [`ChainOrder::MacThenEncrypt`] the tag may lie within `encrypted`.
+/// It is then encrypted too; of `encrypted`, the bytes before the tag are authenticated and those after it are padding.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
-    /// What is authenticated alone.
+    /// The bytes that are authenticated and not encrypted.
     pub authenticated: Range<usize>,
-    /// What is encrypted or decrypted.
+    /// The bytes that are encrypted or decrypted.
     pub encrypted: Range<usize>,
-    /// Where the tag begins.
+    /// The offset of the tag's first byte.
     pub tag: usize,
 }
 
 impl Layout {
-    /// All of `bytes` are encrypted.
+    /// Returns a layout that encrypts all of `bytes` bytes.
     pub fn whole(bytes: usize) -> Self {
         Self {
             encrypted: 0..bytes,
@@ -173,7 +171,7 @@ impl Layout {
         }
     }
 
-    /// Associated data first, then what is encrypted, then the tag.
+    /// Returns a layout of associated data, then the bytes to encrypt, then the tag, with these lengths in bytes.
     pub fn packet(authenticated: usize, encrypted: usize) -> Self {
         Self {
             authenticated: 0..authenticated,
@@ -182,7 +180,7 @@ impl Layout {
         }
     }
 
-    /// With ranges that are empty at the beginning, wherever they were: they fit any data.
+    /// Moves empty ranges to the beginning, where they fit any data.
     pub(crate) fn settled(mut self, tag_bytes: usize) -> Self {
         for range in [&mut self.authenticated, &mut self.encrypted] {
             if range.start >= range.end {
@@ -195,14 +193,14 @@ impl Layout {
         self
     }
 
-    /// Whether the tag is encrypted too.
+    /// Whether the tag is encrypted.
     pub(crate) fn tag_is_inside(&self, tag_bytes: usize) -> bool {
         tag_bytes > 0
             && self.encrypted.start <= self.tag
             && self.tag.saturating_add(tag_bytes) <= self.encrypted.end
     }
 
-    /// What is wrong with it for so many bytes of data.
+    /// Returns an error that says why the layout does not fit `bytes` bytes of data.
     pub(crate) fn check(&self, material: &Material, bytes: usize) -> Result<(), String> {
         let tag_bytes = material.tag_bytes;
         let end = self.tag.checked_add(tag_bytes);
@@ -278,7 +276,7 @@ impl IvBytes {
         }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     pub fn as_slice(&self) -> &[u8] {
         &self.bytes[..self.len.into()]
     }
@@ -290,9 +288,9 @@ impl fmt::Debug for IvBytes {
     }
 }
 
-/// The keys of a session, and what they are for. Wiped on drop.
+/// The keys of a session and the service that they are for. Wiped on drop.
 pub struct Material {
-    /// No two of a process have the same. A device that keeps keys knows them by it.
+    /// A number unique in the process, by which a device that keeps keys recognizes them.
     pub(crate) id: u64,
     pub(crate) is_of_one: bool,
     pub(crate) service: Service,
@@ -344,32 +342,32 @@ impl Material {
         })
     }
 
-    /// What they are for.
+    /// Returns the service that the keys are for.
     pub fn service(&self) -> Service {
         self.service
     }
 
-    /// A number that no other keys of the process have.
+    /// Returns a number that no other keys of the process have.
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// Whether they serve a single request, so that a device has no use for them afterwards.
+    /// Whether the keys serve a single request, so that a device need not keep them.
     pub fn is_of_one_request(&self) -> bool {
         self.is_of_one
     }
 
-    /// Returns the cipher's key; empty where there is no cipher.
+    /// Returns the cipher's key, or an empty slice if there is no cipher.
     pub fn cipher_key(&self) -> &[u8] {
         &self.cipher_key
     }
 
-    /// Returns HMAC's key; empty where there is no HMAC.
+    /// Returns HMAC's key, or an empty slice if there is no HMAC.
     pub fn mac_key(&self) -> &[u8] {
         &self.mac_key
     }
 
-    /// Bytes of a tag or a digest; 0 where there is none.
+    /// Returns the length of a tag or a digest in bytes; 0 if there is none.
     pub fn tag_bytes(&self) -> usize {
         self.tag_bytes
     }
@@ -384,19 +382,19 @@ impl fmt::Debug for Material {
     }
 }
 
-/// What is to be done to data, but the data.
+/// The parameters of a request without its data.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub(crate) direction: Direction,
-    /// The IV: for stream ciphers the counter block of the first byte, for CBC the block before, for AEADs the nonce.
+    /// The IV: the counter block of the first byte for stream ciphers, the previous block for CBC, the nonce for AEADs.
     pub(crate) iv: IvBytes,
-    /// Bytes of the first block that are used up, for stream ciphers.
+    /// Bytes of the first keystream block that are already used, for stream ciphers.
     pub(crate) skip: usize,
     pub(crate) layout: Layout,
 }
 
 impl Step {
-    /// Returns the counter of a stream cipher.
+    /// Returns the IV as the counter of a stream cipher.
     pub(crate) fn counter(&self) -> u128 {
         let bytes = self.iv.as_slice();
         let mut counter = [0; IV_BYTES_MAX];

@@ -1,5 +1,4 @@
-//! What the OpenSSL provider has besides ciphers, by name, and the kinds of calls whose speed decides whether it is
-//! offered.
+//! The provider's operations besides ciphers, by name, and the kinds of calls whose speed decides whether it offers them.
 
 use std::fmt;
 
@@ -15,14 +14,14 @@ macro_rules! primitives {
             /// Every primitive.
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
 
-            /// Its name in files and listings.
+            /// Returns the name used in files and listings.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)+
                 }
             }
 
-            /// The kinds of calls that are measured, one ratio each.
+            /// Returns the kinds of calls that are measured, with one ratio each.
             pub const fn calls(self) -> &'static [&'static str] {
                 match self {
                     $(Self::$variant => &$calls,)+
@@ -32,7 +31,7 @@ macro_rules! primitives {
     };
 }
 
-// The build script reads the lines with a name.
+// The build script parses the lines that contain a name.
 primitives! {
     /// The key schedule of TLS 1.3 (RFC 8446, 7.1): EVP_KDF TLS13-KDF, which libssl fetches for each secret.
     Tls13Kdf "tls13-kdf" ["extract", "label"],
@@ -40,20 +39,20 @@ primitives! {
     Hkdf "hkdf" ["derive"],
     /// The pseudo-random function of TLS 1.2 and earlier (RFC 5246, 5): EVP_KDF TLS1-PRF.
     Tls1Prf "tls1-prf" ["derive"],
-    /// HMAC (RFC 2104): EVP_MAC HMAC, in a new context, with the same key again, and of 16 KiB; and by an EVP_PKEY, as
+    /// HMAC (RFC 2104): EVP_MAC HMAC in a new context, with the same key again, and over 16 KiB; and through an EVP_PKEY, as
     /// libssl computes the binder of a resumed session.
     Hmac "hmac" ["new", "again", "long", "pkey"],
     /// X25519 (RFC 7748): key pairs, and the secret shared with a peer.
     X25519 "x25519" ["generate", "derive"],
-    /// ECDSA (FIPS 186-5) on P-256: with a key that is kept, and with one that is used for the first time.
+    /// ECDSA (FIPS 186-5) on P-256, with a key in use and with a key at its first use.
     EcP256 "ec-p256" ["sign", "verify", "first-sign", "first-verify"],
     /// ECDSA on P-384.
     EcP384 "ec-p384" ["sign", "verify", "first-sign", "first-verify"],
     /// ECDSA on P-521.
     EcP521 "ec-p521" ["sign", "verify", "first-sign", "first-verify"],
-    /// Ed25519 (RFC 8032), in the pure form: with a key that is kept, and with one that is used for the first time.
+    /// Ed25519 (RFC 8032) in the pure form, with a key in use and with a key at its first use.
     Ed25519 "ed25519" ["sign", "verify", "first-sign", "first-verify"],
-    /// ML-DSA-44 (FIPS 204), in the pure form, as Ed25519.
+    /// ML-DSA-44 (FIPS 204) in the pure form, with the calls of Ed25519.
     MlDsa44 "ml-dsa-44" ["sign", "verify", "first-sign", "first-verify"],
     /// ML-DSA-65.
     MlDsa65 "ml-dsa-65" ["sign", "verify", "first-sign", "first-verify"],
@@ -68,19 +67,19 @@ primitives! {
 }
 
 impl Primitive {
-    /// Returns the primitive that has this name.
+    /// Returns the primitive with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|it| it.name() == name)
     }
 
-    /// Whether it is of the key type "EC", of which all or none are offered. OpenSSL asks for key management and signature by
-    /// the type, and remembers no refusal: a curve that the provider does not take would be offered to it again for each
-    /// signature, which takes three times as long to begin as without a provider.
+    /// Whether the primitive belongs to the key type "EC", which is offered for all curves or none. OpenSSL fetches key
+    /// management and signature by type and does not remember refusals. It would offer an unsupported curve to the provider
+    /// again for each signature, and starting one would take three times as long as without the provider.
     pub const fn is_ec(self) -> bool {
         matches!(self, Self::EcP256 | Self::EcP384 | Self::EcP521)
     }
 
-    /// Whether it is a signature of messages without a hash function before them.
+    /// Whether the primitive signs messages that are not hashed first.
     pub const fn signs_whole_messages(self) -> bool {
         matches!(
             self,
@@ -88,7 +87,7 @@ impl Primitive {
         )
     }
 
-    /// Whether SHA instructions decide how fast it is.
+    /// Whether the primitive's speed depends on SHA instructions.
     pub const fn is_hash(self) -> bool {
         matches!(
             self,
@@ -96,7 +95,7 @@ impl Primitive {
         )
     }
 
-    /// The first OpenSSL that has it itself: the major and the minor number.
+    /// Returns the first OpenSSL version that implements the primitive itself: the major and the minor number.
     pub const fn since(self) -> (u32, u32) {
         let is_new = matches!(self, Self::MlDsa44 | Self::MlDsa65 | Self::MlDsa87);
         if is_new || self.is_group() {
@@ -106,7 +105,7 @@ impl Primitive {
         }
     }
 
-    /// Whether it is a post-quantum group of TLS, which the provider has next to every OpenSSL.
+    /// Whether the primitive is a post-quantum group of TLS. The provider offers those with every OpenSSL.
     pub const fn is_group(self) -> bool {
         matches!(
             self,

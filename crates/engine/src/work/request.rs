@@ -1,7 +1,6 @@
-//! A public-key request, in the three steps that every implementation goes through: a number is made
-//! of what was given, the number is raised to a power, and the result is taken apart. The middle step
-//! alone takes time, and is the same for every request of its kind, so that requests of different
-//! schemes and keys can be computed together.
+//! Public-key requests, which every implementation computes in three steps: encode the input as a number, raise the number
+//! to a power, and decode the result. Only the middle step takes time, and it is the same for all requests of a kind, so
+//! requests with different schemes and keys can share a batch.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,30 +18,30 @@ use super::rsa::scheme::{
 use super::shape::{BatchKey, BatchKind, PublicKeyOperation, Shape};
 use crate::Error;
 
-/// Bytes that a request owns. Wiped on drop.
+/// Bytes that a request owns. They are wiped on drop.
 pub(crate) type Buffer = Zeroizing<Vec<u8>>;
 
-/// Something to be computed by a [`PublicKeyDevice`](crate::device::PublicKeyDevice), through
-/// [`complete`](crate::device::complete): a number to be raised to a power, and what is made of it.
-/// What it was made of is checked when it is made. Wiped on drop.
+/// A request for a [`PublicKeyDevice`](crate::device::PublicKeyDevice), submitted with
+/// [`complete`](crate::device::complete): a number to raise to a power, and the decoding of the result. Creating the request
+/// checks its input. Wiped on drop.
 pub struct PublicKeyRequest {
     target: Target,
     purpose: Purpose<Buffer>,
-    /// Less than the modulus, as many bytes long, big-endian. Empty until it is made.
+    /// The number to raise: big-endian, less than the modulus and of the same length. Empty until it is encoded.
     operand: Buffer,
 }
 
-/// What raises the number.
+/// The exponent and modulus that a number is raised with.
 pub(crate) enum Target {
-    /// To the private exponent of this key.
+    /// The private exponent of this key.
     Private(RsaPrivateKey),
-    /// To the public exponent of this key.
+    /// The public exponent of this key.
     Public(RsaPublicKey),
-    /// To this exponent, big-endian.
+    /// This exponent, big-endian.
     Power(Modulus, Buffer),
 }
 
-/// [`Target`], borrowed.
+/// A borrowed [`Target`].
 #[derive(Clone, Copy)]
 pub(crate) enum TargetRef<'a> {
     Private(&'a RsaPrivateKey),
@@ -50,7 +49,7 @@ pub(crate) enum TargetRef<'a> {
     Power(&'a Modulus, &'a [u8]),
 }
 
-/// What the number is made of, and what is made of the power. `B` are bytes, borrowed or owned.
+/// The input that is encoded as a number and the meaning of the result. `B` holds bytes, borrowed or owned.
 pub(crate) enum Purpose<B> {
     /// The signature of a message.
     Sign { scheme: SignatureScheme, message: B },

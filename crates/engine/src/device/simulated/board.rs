@@ -1,15 +1,14 @@
-//! What a board is: figures, the rule for other lengths, and what goes wrong when.
+//! The figures of a board, its times for other lengths, and its faults.
 
 use std::time::Duration;
 
 use crate::work::shape::{PublicKeyOperation, Shape};
 
-/// An accelerator board, by what it takes for RSA with 1024 bits.
+/// An accelerator board, by its times for RSA with 1024 bits.
 ///
-/// For other lengths: a coprocessor multiplies numbers in a time that goes with the square of their
-/// length, once for each bit of the exponent. So without primes it takes modulus² × exponent of what
-/// it takes for 1024 bits, and by the primes modulus³. The host only moves numbers: its share goes
-/// with the modulus, and its pauses are as they are.
+/// For other lengths: a coprocessor multiplies numbers in time proportional to the square of their length, once for each bit
+/// of the exponent. So without the primes the time grows as modulus² × exponent, and with the primes as modulus³. The host
+/// only moves numbers: its share is proportional to the modulus, and its pauses are constant.
 ///
 /// Any figure may be changed:
 /// ```
@@ -18,96 +17,93 @@ use crate::work::shape::{PublicKeyOperation, Shape};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimulatedBoard {
-    /// Operations that it works on at once; at least 1.
+    /// Operations computed at once; at least 1.
     pub coprocessors: usize,
-    /// From request to result of a power without the primes, when there is nothing else to do; the
-    /// mean, with the host's share.
+    /// The mean time of a power without the primes on an idle board, from request to result, including the host's share.
     pub latency: Duration,
-    /// The same by the two primes of a key. `None`: the board ignores them, and takes
-    /// [`latency`](Self::latency).
+    /// The same time with the two primes of a key. `None`: the board ignores them and needs [`latency`](Self::latency).
     pub latency_with_crt: Option<Duration>,
-    /// What of the latency is the host's, before a coprocessor begins.
+    /// The host's part of the latency, before a coprocessor begins.
     pub host: Host,
-    /// By how much a coprocessor's times differ from their mean, evenly, as a part of it: 0 to 1.
+    /// The largest deviation of a coprocessor's time from its mean, as a fraction of it, 0 to 1; evenly distributed.
     pub jitter: f64,
-    /// The first that applies to a request is done to it.
+    /// Faults. The first one that applies to a request takes effect.
     pub faults: Vec<Injection>,
-    /// Jitter, pauses and rates of faults depend on it and on a request's number alone.
+    /// The seed. Jitter, pauses and fault rates depend only on it and the request's number.
     pub seed: u64,
 }
 
-/// The CPU in front of a board, with its driver: one, which does one request after the other.
+/// The single CPU in front of a board, with its driver. It serves one request after the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Host {
-    /// For each request of 1024 bits.
+    /// Its time for a request of 1024 bits.
     pub share: Duration,
-    /// Now and then it takes longer.
+    /// Occasional delays.
     pub pauses: Option<Pauses>,
 }
 
-/// Pauses of a host, at random in some requests. They hold up all requests behind as well.
+/// Random pauses of a host. Each also delays all requests behind it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pauses {
     /// One request in `one_in` has a pause; at least 1.
     pub one_in: u32,
-    /// How long it lasts.
+    /// The length of a pause.
     pub length: Duration,
 }
 
-/// Something that goes wrong in some requests.
+/// A fault in some requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Injection {
     /// The fault.
     pub fault: Fault,
-    /// The requests that it happens in.
+    /// The requests that have it.
     pub when: When,
 }
 
-/// What goes wrong. The coprocessor is free when the request's time is over, whatever it is.
+/// The kinds of fault. In each case the coprocessor is free after the request's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// Another number in the place of the result.
+    /// A wrong number as the result.
     WrongResult,
-    /// The call returns and has not answered.
+    /// The call returns without an answer.
     NoAnswer,
-    /// The call does not return before [`SimulatedDevice::release`](super::SimulatedDevice::release);
-    /// then it answers.
+    /// The call does not return or answer before [`SimulatedDevice::release`](super::SimulatedDevice::release).
     Hang,
-    /// An error in the place of the result.
+    /// An error instead of the result.
     Error,
     /// The result, twice.
     TwoAnswers,
-    /// The result, so much later.
+    /// The result, late by this time.
     Late(Duration),
-    /// From this request on all fail, and those under way with it, as by
+    /// This request and all later ones fail, as do those under way, as by
     /// [`SimulatedDevice::kill`](super::SimulatedDevice::kill).
     Death,
-    /// The board restarts: all that it has fails, its keys are gone, and it takes nothing for this long. Only boards
-    /// with a queue do this ([`SimulatedEngine`](super::SimulatedEngine)); for others it is `Error`.
+    /// The board restarts: all its requests fail, its keys are gone, and it accepts nothing for this time. Only boards with
+    /// a queue have this fault ([`SimulatedEngine`](super::SimulatedEngine)); for others it is `Error`.
     Reset(Duration),
-    /// The result, with a byte behind the end of its memory changed. Only boards with a queue do this; for others it is
-    /// `WrongResult`.
+    /// The result, with a byte behind the end of its memory changed. Only boards with a queue have this fault; for others it
+    /// is `WrongResult`.
     Overrun,
-    /// Half of the result, and an error. Only boards with a queue do this; for others it is `Error`.
+    /// Half of the result, and an error. Only boards with a queue have this fault; for others it is `Error`.
     Half,
 }
 
-/// The requests of a device that have a fault, counted from 1 in the order of their arrival.
+/// The requests of a device that have a fault, counted from 1 in order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum When {
-    /// The one with this number alone.
+    /// Only the request with this number.
     Once(u64),
     /// Requests whose number is a multiple of this; none if 0.
     Every(u64),
-    /// Each with this probability, 0 to 1.
+    /// Each request with this probability, 0 to 1.
     Rate(f64),
 }
 
 impl SimulatedBoard {
-    /// An Atalla AXL200 of 2000: 26 coprocessors, which ignore the primes. One thread gets 10.85
-    /// operations a second out of it, 25 get 266 (docs/internals/simulated-boards.md).
+    /// An Atalla AXL200 of 2000: 26 coprocessors, which ignore the primes. One thread reaches 10.85 operations per second,
+    /// 25 threads 266 (docs/internals/simulated-boards.md).
     pub fn axl200() -> Self {
         Self {
             coprocessors: 26,
@@ -120,8 +116,9 @@ impl SimulatedBoard {
         }
     }
 
-    /// An nCipher nFast 300 of 2000: 8 coprocessors. One thread gets 37 operations a second out of
-    /// it by the primes, 10 get 289 and 32 get 300; 11.7 and 93 without (docs/internals/simulated-boards.md).
+    /// An nCipher nFast 300 of 2000: 8 coprocessors. With the primes, one thread reaches 37 operations per second, 10
+    /// threads 289 and 32 threads 300; without them, one thread reaches 11.7 and many 93
+    /// (docs/internals/simulated-boards.md).
     pub fn nfast300() -> Self {
         Self {
             coprocessors: 8,
@@ -134,13 +131,12 @@ impl SimulatedBoard {
         }
     }
 
-    /// What a request of a shape takes when there is nothing else to do; the mean. Of a board that
-    /// was checked.
+    /// Returns the mean time of a request of a shape on an idle board. The board's figures must have passed `check`.
     pub(super) fn latency_of(&self, shape: &Shape) -> Duration {
         self.host_share(shape) + self.mean_of_pauses() + self.coprocessor_time(shape)
     }
 
-    /// What contradicts what.
+    /// Returns what is wrong with the figures.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.coprocessors == 0 {
             return Err("no coprocessors: give it 1 or more".into());
@@ -186,12 +182,12 @@ impl SimulatedBoard {
         Ok(())
     }
 
-    /// What happens to the request of a number.
+    /// Returns the fault of a request, by number.
     pub(super) fn fault(&self, number: u64) -> Option<Fault> {
         fault(&self.faults, self.seed, number)
     }
 
-    /// What the host takes for a request of a number.
+    /// Returns the host's time for a request, by number.
     pub(super) fn host_time(&self, number: u64, shape: &Shape) -> Duration {
         let share = self.host_share(shape);
         match self.host.pauses {
@@ -204,7 +200,7 @@ impl SimulatedBoard {
         }
     }
 
-    /// And then a coprocessor.
+    /// Returns the coprocessor's time for a request, by number.
     pub(super) fn coprocessor_time_of(&self, number: u64, shape: &Shape) -> Duration {
         self.coprocessor_time(shape)
             .mul_f64(jittered(self.jitter, self.seed, number))
@@ -224,7 +220,7 @@ impl SimulatedBoard {
         self.host.share.mul_f64(shape.modulus_bits as f64 / BITS)
     }
 
-    /// For 1024 bits.
+    /// Returns the host's mean time for 1024 bits.
     fn mean_of_host(&self) -> Duration {
         self.host.share + self.mean_of_pauses()
     }
@@ -239,7 +235,7 @@ impl SimulatedBoard {
     }
 }
 
-/// What happens to the request of a number.
+/// Returns the fault of a request, by number.
 pub(super) fn fault(faults: &[Injection], seed: u64, number: u64) -> Option<Fault> {
     let mut faults = faults.iter().zip(FIRST_OF_FAULTS..);
     let found = faults.find(|(injection, purpose)| match injection.when {
@@ -250,13 +246,13 @@ pub(super) fn fault(faults: &[Injection], seed: u64, number: u64) -> Option<Faul
     found.map(|(injection, _)| injection.fault)
 }
 
-/// By what a time is multiplied that differs from its mean by up to `jitter` of it.
+/// Returns a random factor between `1 - jitter` and `1 + jitter`.
 pub(super) fn jittered(jitter: f64, seed: u64, number: u64) -> f64 {
     1.0 + jitter * (2.0 * draw(seed, number, JITTER) - 1.0)
 }
 
-/// A number from 0 to 1, less than 1, for a purpose in a request: SplitMix64 (Steele, Lea, Flood
-/// 2014), which makes good numbers of a counter.
+/// Returns a number in [0, 1) for one purpose in one request, by SplitMix64 (Steele, Lea, Flood 2014), which turns a counter
+/// into well-distributed numbers.
 fn draw(seed: u64, number: u64, purpose: u64) -> f64 {
     let counter = seed
         .wrapping_mul(0xd134_2543_de82_ef95)
@@ -268,7 +264,7 @@ fn draw(seed: u64, number: u64, purpose: u64) -> f64 {
     (mixed >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// The host of both boards in the paper, a Sun Ultra-10, as fitted.
+/// The host of both boards in the paper, a Sun Ultra-10, as fitted to its figures.
 const ULTRA_10: Host = Host {
     share: Duration::from_micros(100),
     pauses: Some(Pauses {
@@ -277,17 +273,16 @@ const ULTRA_10: Host = Host {
     }),
 };
 
-/// The longest of any time in a board: sums of such times, for numbers of any length, are far below what a `Duration`
-/// holds.
+/// The longest of any time in a board, so that sums of times for numbers of any length fit a `Duration`.
 const TIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The length of the modulus that the figures are for.
+/// The modulus length that the figures apply to.
 const BITS: f64 = 1024.0;
 
-// What numbers are drawn for.
+// The purposes of random numbers.
 const JITTER: u64 = 0;
 const PAUSE: u64 = 1;
-/// That of the first injection; each has its own.
+/// The purpose of the first injection; each injection has its own.
 const FIRST_OF_FAULTS: u64 = 2;
-/// More than anyone injects.
+/// More than any number of injections.
 const PURPOSES_MAX: u64 = 1 << 16;

@@ -1,9 +1,8 @@
-//! A board for ciphers, MACs and packets, with a queue.
+//! A board with a queue for ciphers, MACs and packets.
 //!
-//! When a request will be done is known when it arrives, as with the other boards. So there is no thread: the tasks lie
-//! in the order of their ends, and a thread that polls ([`QueuedDevice::poll`]) gets those whose time has come. Their
-//! results are computed then, by the kernels, which takes the polling thread as long as it would take the CPU; the
-//! board should be far slower than that.
+//! As with the other boards, a request's end is known when it arrives, so no thread is needed: tasks are ordered by their
+//! ends, and a polling thread ([`QueuedDevice::poll`]) gets those that are due. The kernels compute their results then,
+//! which costs the polling thread the CPU's time; the simulated board should be far slower than that.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -27,41 +26,41 @@ use crate::work::operation::Service;
 use crate::work::request::PublicKeyRequest;
 use oarlock_threads::process;
 
-/// What a [`SimulatedEngine`] is.
+/// The figures of a [`SimulatedEngine`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct EngineBoard {
     /// Units that work in parallel; at least 1.
     pub units: usize,
-    /// Bytes a second of one unit.
+    /// Bytes per second of one unit.
     pub bytes_per_second: u64,
-    /// How long a request keeps its unit busy, on top of the time for its bytes.
+    /// How long a request occupies its unit, in addition to the time for its bytes.
     pub per_request: Duration,
-    /// The time of the way there and back, on which requests do not hinder each other.
+    /// The round-trip time. It delays requests without occupying a unit.
     pub latency: Duration,
-    /// How long a key that the board does not have keeps a unit busy.
+    /// How long loading a key occupies a unit.
     pub key_setup: Duration,
-    /// Keys that it has room for; the one that was used last goes last.
+    /// The number of keys that the board holds; the least recently used one is evicted.
     pub keys: usize,
-    /// Tasks that it takes at once.
+    /// Tasks that the board holds at once.
     pub depth: usize,
-    /// What it serves; `None` for all.
+    /// The services that the board offers; `None` for all.
     pub services: Option<Vec<Service>>,
-    /// The time of a public-key request with 2048 bits, on one unit; it grows with the third power of the length.
-    /// `None` if the board takes no such requests.
+    /// The time of a 2048-bit public-key request on one unit; it grows with the third power of the length. `None` if the
+    /// board serves no such requests.
     pub public_key: Option<Duration>,
-    /// By how much times differ from their mean, evenly, as a part of it: 0 to 1.
+    /// The largest deviation of a time from its mean, as a fraction of it, 0 to 1; evenly distributed.
     pub jitter: f64,
-    /// The first that applies to a request is done to it.
+    /// Faults. The first one that applies to a request takes effect.
     pub faults: Vec<Injection>,
-    /// Jitter and rates of faults depend on it and on a request's number alone.
+    /// The seed. Jitter and fault rates depend only on it and the request's number.
     pub seed: u64,
-    /// Whether results are computed. Without, data come back as they were: to measure what is in front of a
-    /// board, which does not compute on the CPU.
+    /// Whether results are computed. If not, data come back unchanged: for measuring the code in front of a board, which
+    /// would not use the CPU.
     pub computes: bool,
 }
 
 impl Default for EngineBoard {
-    /// Two units of 400 MB/s, 50 us away.
+    /// Returns a board of two units of 400 MB/s with 50 us of latency.
     fn default() -> Self {
         Self {
             units: 2,
@@ -81,8 +80,8 @@ impl Default for EngineBoard {
     }
 }
 
-/// An [`EngineBoard`] for a [`Framework`](crate::framework::Framework): for tests of what is in front of
-/// fast, slow and faulty boards.
+/// An [`EngineBoard`] for a [`Framework`](crate::framework::Framework), to test code that drives fast, slow and faulty
+/// boards.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -109,7 +108,7 @@ pub struct SimulatedEngine {
     board: EngineBoard,
     cpu: Cpu,
     software: SoftwareDevice,
-    /// What times count from; `None` where they are those of the monotonic clock.
+    /// The origin of times; `None` for that of the monotonic clock.
     began: Option<Instant>,
     generation: usize,
     computing_ns: AtomicU64,
@@ -121,14 +120,14 @@ struct State {
     units: BinaryHeap<Reverse<Duration>>,
     /// The queue of this process, if the board is shared.
     queue: Option<Queue>,
-    /// What waits in it.
+    /// The tasks that wait in the queue.
     waiting: VecDeque<Admitted>,
     /// Tasks that a unit has computed or is computing, by end and number.
     tasks: BTreeMap<(Duration, u64), (Task, Option<Fault>)>,
     hanging: Vec<Task>,
-    /// The keys on the board, the last used at the end.
+    /// The keys on the board, most recently used last.
     keys: VecDeque<u64>,
-    /// As set up for the CPU, which computes the results.
+    /// Keys set up on the CPU, which computes the results.
     set_up: BTreeMap<u64, Arc<LocalKeys>>,
     admitted: u64,
     down_until: Duration,
@@ -142,11 +141,10 @@ struct Admitted {
 }
 
 impl SimulatedEngine {
-    /// A board, by the name that statistics and errors have for it.
+    /// Creates a device for a board. Statistics and errors use `name`.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for a board without units, keys or places, or with a jitter that is not 0 to
-    /// 1.
+    /// [`Error::InvalidInput`] for a board without units, keys or depth, or with a jitter outside 0 to 1.
     pub fn new(name: &str, board: EngineBoard, cpu: Cpu) -> Result<Self, Error> {
         board
             .check()
@@ -154,22 +152,20 @@ impl SimulatedEngine {
         Ok(Self::with_queue(name, board, cpu, None))
     }
 
-    /// Makes a file for a board that up to 16 processes share, each through a queue of its own (as with
-    /// SR-IOV or ring pairs). Together they get the units and the rate that `board` says.
+    /// Creates a file for a board that up to 16 processes share, each through its own queue (as with SR-IOV or ring pairs).
+    /// Together they get the units and rate of `board`.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] where there is a file of that name or none can be made, and for figures
-    /// that contradict each other.
+    /// [`Error::InvalidInput`] if the file exists or cannot be created, or if figures contradict each other.
     pub fn create_shared(path: &Path, board: &EngineBoard, queues: usize) -> Result<(), Error> {
         let checked = board.check();
         checked.map_err(|what| Error::InvalidInput(format!("a shared board: {what}")))?;
         shared::create(path, &board.figures(), queues)
     }
 
-    /// A queue of its own of a board that [`create_shared`](Self::create_shared) made. What is in the queue is
-    /// done in the board's time, by turns with what is in others, also while the process is stopped or when it has
-    /// ended; then another process can have the queue. Keys, faults, depth and services are those of
-    /// `board` here; a death and a reset are of the queue, and no other process sees them.
+    /// Opens a queue on a board that [`create_shared`](Self::create_shared) created. Its requests take the board's time, in
+    /// turn with those of other queues, even while this process is stopped or after it has ended. Then another process can
+    /// open the queue. Keys, faults, depth and services are those of `board` here. A death or reset affects only this queue.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -187,8 +183,8 @@ impl SimulatedEngine {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] where there is no such file, the board has other figures (units, rate and times
-    /// must be the same for all) or no queue is free.
+    /// [`Error::InvalidInput`] if the file does not exist, the board has other figures (units, rate and times must be the
+    /// same in all processes) or no queue is free.
     pub fn open_shared(
         name: &str,
         board: EngineBoard,
@@ -227,28 +223,27 @@ impl SimulatedEngine {
         }
     }
 
-    /// Where in its file the queue of a shared board lies, in bytes: for tests of what comes of it when a
-    /// process writes there.
+    /// Returns the byte range of a shared board's queue in its file: for tests of writes by other processes.
     pub fn queue_bytes(&self) -> Option<Range<u64>> {
         self.locked().queue.as_ref().map(Queue::place)
     }
 
-    /// Requests so far.
+    /// Returns the number of requests so far.
     pub fn admitted(&self) -> u64 {
         self.locked().admitted
     }
 
-    /// CPU time for results so far, which a board would spend itself.
+    /// Returns the CPU time spent on results so far, which a real board would spend itself.
     pub fn computing(&self) -> Duration {
         Duration::from_nanos(self.computing_ns.load(Ordering::Relaxed))
     }
 
-    /// Requests that hang now ([`Fault::Hang`]).
+    /// Returns the number of hanging requests ([`Fault::Hang`]).
     pub fn hanging(&self) -> usize {
         self.locked().hanging.len()
     }
 
-    /// Has requests that hang now answer, each with its result.
+    /// Completes hanging requests, each with its result.
     pub fn release(&self) {
         let hanging = std::mem::take(&mut self.locked().hanging);
         for task in hanging {
@@ -256,7 +251,7 @@ impl SimulatedEngine {
         }
     }
 
-    /// Makes every request fail from now on, and also those under way.
+    /// Makes every request fail from now on, including those under way.
     pub fn kill(&self) {
         let tasks = {
             let mut state = self.locked();
@@ -286,7 +281,7 @@ impl SimulatedEngine {
         let ns = bytes as f64 * 1e9 / board.bytes_per_second as f64;
         let id = task.material().id();
         let has_key = state.keys.iter().position(|key| *key == id);
-        // Keys of one request make room for themselves and leave it.
+        // The keys of a single request occupy no place.
         if !task.material().is_of_one_request() {
             if let Some(at) = has_key {
                 state.keys.remove(at);
@@ -302,7 +297,7 @@ impl SimulatedEngine {
         board.per_request + setup + Duration::from_nanos(ns as u64)
     }
 
-    /// Answers a task as its fault demands.
+    /// Answers a task according to its fault.
     fn complete(&self, mut task: Task, fault: Option<Fault>) {
         if !self.board.computes && fault.is_none() && task.public_key().is_none() {
             return task.complete(Ok(()));
@@ -347,7 +342,7 @@ impl SimulatedEngine {
                 .fetch_add(took.as_nanos() as u64, Ordering::Relaxed);
             done.map_err(|error| DeviceError(error.to_string()))?;
             match fault {
-                // What is random cannot be wrong.
+                // Random bytes cannot be wrong.
                 Some(Fault::WrongResult) if at < data.len() => data[at] ^= 1,
                 Some(Fault::Half) => {
                     let half = end / 2;
@@ -398,7 +393,7 @@ impl SimulatedEngine {
 }
 
 impl State {
-    /// What waits in the queue and has been started by now.
+    /// Moves requests that have been started from the queue to `tasks`.
     fn fetch(&mut self, now: Duration, latency: Duration) -> Result<(), WrittenOver> {
         let Some(queue) = &mut self.queue else {
             return Ok(());
@@ -417,7 +412,7 @@ impl State {
         Ok(())
     }
 
-    /// All that it has, but what hangs.
+    /// Removes and returns all tasks except hanging ones.
     fn take_all(&mut self) -> Vec<Task> {
         let waiting = std::mem::take(&mut self.waiting).into_iter();
         if let Some(queue) = &mut self.queue {
@@ -445,7 +440,7 @@ impl EngineBoard {
         }
     }
 
-    /// What contradicts what.
+    /// Returns what is wrong with the figures.
     fn check(&self) -> Result<(), &'static str> {
         if self.units == 0 || self.keys == 0 || self.depth == 0 || self.bytes_per_second == 0 {
             return Err("units, keys, depth and rate of 1 or more");
@@ -512,7 +507,7 @@ impl QueuedDevice for SimulatedEngine {
             task.complete(Err(DeviceError("simulated death".into())));
             return Ok(());
         }
-        // The queue of a shared board is its parent's.
+        // A shared board's queue belongs to the parent of a forked child.
         let is_inherited = self.generation != process::fork_generation();
         let now = self.now();
         let held = state.tasks.len() + state.waiting.len() + state.hanging.len();
@@ -602,7 +597,7 @@ impl QueuedDevice for SimulatedEngine {
     }
 }
 
-/// Keys that are kept for the CPU.
+/// The number of keys kept for the CPU.
 const SET_UP_MAX: usize = 4096;
-/// How soon is looked again whether a request was started that waits for others.
+/// How soon to check again whether a request that waits for others was started.
 const LOOK_MIN: Duration = Duration::from_micros(20);

@@ -1,5 +1,5 @@
-//! When a request is done: one host, and behind it so many coprocessors, each first come, first
-//! served. Nobody overtakes, so the end is known at the arrival.
+//! The model: one host, and behind it a number of coprocessors, each first come, first served. No request overtakes another,
+//! so its end is known when it arrives.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,17 +8,17 @@ use std::time::Duration;
 use super::board::SimulatedBoard;
 use crate::work::shape::Shape;
 
-/// Until when the parts are busy. Times count from the making of the board.
+/// Until when the parts are busy. Times count from the creation of the board.
 pub(super) struct Schedule {
     host: Duration,
     coprocessors: BinaryHeap<Reverse<Duration>>,
-    /// Requests so far.
+    /// The number of requests so far.
     pub(super) admitted: u64,
 }
 
 /// A request in the schedule.
 pub(super) struct Admitted {
-    /// From 1.
+    /// The request's number, from 1.
     pub(super) number: u64,
     pub(super) done_at: Duration,
 }
@@ -32,7 +32,7 @@ impl Schedule {
         }
     }
 
-    /// The next request. `now` is not before that of the last one.
+    /// Admits the next request. `now` must not decrease between calls.
     pub(super) fn admit(
         &mut self,
         board: &SimulatedBoard,
@@ -42,7 +42,7 @@ impl Schedule {
         self.admitted += 1;
         let number = self.admitted;
         self.host = self.host.max(now) + board.host_time(number, shape);
-        // A board has at least one, so that there is always one that is free first.
+        // A board has at least one coprocessor, so one is always the first to be free.
         let free = self.coprocessors.pop().map_or(now, |Reverse(free)| free);
         let done_at = self.host.max(free) + board.coprocessor_time_of(number, shape);
         self.coprocessors.push(Reverse(done_at));

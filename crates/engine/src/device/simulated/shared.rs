@@ -1,5 +1,4 @@
-//! A board that processes share, each through a queue of its own: as virtual functions (SR-IOV), ring pairs and
-//! queues of virtio are shared.
+//! A board that processes share, each through its own queue, like virtual functions (SR-IOV), ring pairs and virtio queues.
 //!
 //! ```text
 //! 0        magic, version and number of queues, figures of the board, whose turn it is
@@ -8,11 +7,11 @@
 //! 24576    queue 1 ...
 //! ```
 //!
-//! No hardware moves the board on, so each process that polls it does ([`Queue::advance`]): when a unit is free, the
-//! next queue in turn that has a request gets it, from the time on at which the unit was free or the request arrived.
-//! Nothing is lost while nobody polls, since times are those of the board, not of the poll; and the requests of a
-//! process that is stopped or gone are served by the polls of others. No process takes a lock, since one that dies or
-//! is stopped while it holds a lock would stop the board for all:
+//! No hardware drives the board, so each polling process does ([`Queue::advance`]): when a unit is free, the next queue in
+//! turn that has a request gets it, from the time at which the unit was free or the request arrived. Nothing is lost while
+//! no process polls, since times are those of the board and not of the poll. Requests of a stopped or ended process are
+//! served by the polls of others. No process takes a lock, since one that dies or stops while it holds a lock would stop the
+//! board for all:
 //!
 //! ```text
 //! 1. take the unit      busy until: free -> end           else start over
@@ -20,11 +19,11 @@
 //! 3. move the head on   head -> head + 1                  else another process did
 //! ```
 //!
-//! A process that stops after 1 has wasted the time of one request. A state holds a count, so that a later request in
-//! the same slot is not taken for an earlier one; a head holds an epoch, which its owner raises to start over.
+//! A process that stops after step 1 wastes the time of one request. A state holds a count, so that a later request in the
+//! same slot is not mistaken for an earlier one. A head holds an epoch, which its owner increments to start over.
 //!
-//! What is read from another process's queue is believed as little as its owner: times are bounded, and an arrival in
-//! the future counts as now. A process notices when its own queue was overwritten, and starts over.
+//! Values from another process's queue are not trusted: times are bounded, and an arrival in the future counts as now. A
+//! process notices when its own queue was overwritten, and starts over.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -38,13 +37,13 @@ use crate::Error;
 use oarlock_threads::mapped::{Claims, Mapped};
 use oarlock_threads::process;
 
-/// What a board is, as far as it is shared.
+/// The figures of a board that its sharers need.
 #[derive(Clone)]
 pub(super) struct Figures {
     pub(super) units: usize,
     /// The depth of one process's queue.
     pub(super) depth: usize,
-    /// What else all processes must agree on.
+    /// Other figures that all processes must agree on.
     pub(super) others: [u64; FIGURES.end - FIGURES.start - 1],
 }
 
@@ -70,7 +69,7 @@ impl Figures {
     }
 }
 
-/// Makes the file of a board on which `queues` processes can have a queue.
+/// Creates the file of a board with `queues` queues.
 pub(super) fn create(path: &Path, board: &Figures, queues: usize) -> Result<(), Error> {
     board.check(path, queues)?;
     let file =
@@ -93,21 +92,21 @@ pub(super) struct Queue {
     epoch: u64,
     /// The next slot to be filled.
     tail: u64,
-    /// The first that is not known to have been started.
+    /// The first slot whose request is not known to have been started.
     head: u64,
     /// The states of the requests from `head` to `tail`.
     waiting: VecDeque<u64>,
     count: u64,
-    /// Forks before it was opened: in a child it is the parent's.
+    /// The fork generation at opening: in a forked child the queue belongs to the parent.
     generation: usize,
 }
 
-/// A process has written over its own queue.
+/// The error for a queue that some process has overwritten.
 #[derive(Debug)]
 pub(super) struct WrittenOver;
 
 impl Queue {
-    /// The first queue that is free.
+    /// Opens the first free queue.
     pub(super) fn open(path: &Path, board: &Figures) -> Result<Self, Error> {
         let of_io = |error: std::io::Error| wrong(path, &error.to_string());
         let claims = Claims::open(path).map_err(of_io)?;
@@ -123,7 +122,7 @@ impl Queue {
         let header = file.numbers();
         let is_board = header[MAGIC].load(Acquire) == MAGIC_NUMBER;
         let version_and_queues = header[VERSION_AND_QUEUES].load(Relaxed);
-        // What it says of itself may change under our hands; its length does not.
+        // Other processes may change the file's contents at any time, but not its length.
         let queues = (header.len() - HEADER) / QUEUE;
         if !is_board
             || version_and_queues != u64::from(VERSION) << 32 | queues as u64
@@ -167,17 +166,17 @@ impl Queue {
         Ok(queue)
     }
 
-    /// Where the queue lies in the file.
+    /// Returns the queue's byte range in the file.
     pub(super) fn place(&self) -> Range<u64> {
         let range = place(self.number);
         8 * range.start as u64..8 * range.end as u64
     }
 
-    /// Empties the queue, whatever is in it.
+    /// Empties the queue, whatever it contains.
     pub(super) fn begin_anew(&mut self) {
         let queue = self.queue(self.number);
         let epoch = (queue[HEAD].load(Acquire) >> 32).wrapping_add(1) & 0xffff_ffff;
-        // First the slots: under the old head nothing is found in them.
+        // Empty the slots first: the old head then finds nothing in them.
         for slot in 0..SLOTS as u64 {
             slot_of(queue, slot).0.store(EMPTY, Release);
         }
@@ -201,14 +200,14 @@ impl Queue {
         true
     }
 
-    /// The end of the oldest request, if it has been started; it then is the queue's no more.
+    /// Returns the end of the oldest request if it has been started, and removes it.
     pub(super) fn next_started(&mut self, now_ns: u64) -> Result<Option<u64>, WrittenOver> {
         let Some(written) = self.waiting.front() else {
             return Ok(None);
         };
         let queue = self.queue(self.number);
         let (place, _) = slot_of(queue, self.head);
-        // In this order: a head that is behind a slot was moved there after that was started.
+        // Read the head before the slot: if the head has passed the slot, its request was started earlier.
         let head = queue[HEAD].load(Acquire);
         let state = place.load(Acquire);
         let at = self.unfolded(head);
@@ -216,7 +215,7 @@ impl Queue {
             return Err(WrittenOver);
         }
         if state == *written {
-            // Behind the head nobody would ever start it.
+            // A waiting request behind the head would never be started.
             return match at == self.head {
                 true => Ok(None),
                 false => Err(WrittenOver),
@@ -226,7 +225,7 @@ impl Queue {
         if state & KIND != STARTED || end > now_ns + 2 * TIME_NS_MAX {
             return Err(WrittenOver);
         }
-        // Before the slot is empty: at an empty one the board would wait.
+        // Move the head on before the slot is emptied, or the board would wait at an empty slot.
         if at == self.head {
             let next = head_after(head);
             let _ = queue[HEAD].compare_exchange(head, next, AcqRel, Acquire);
@@ -237,25 +236,25 @@ impl Queue {
         Ok(Some(end))
     }
 
-    /// Before which no request that waits can be done, but for the way back. Units that say to be busy for longer than
-    /// any request takes are looked at again by then.
+    /// Returns the earliest possible end of a waiting request, without the latency back. If units claim to be busy for
+    /// longer than any request takes, they are checked again by then.
     pub(super) fn next_end_min(&self, now_ns: u64) -> Option<u64> {
         let time = (self.waiting.front()? & VALUE) >> COUNT_BITS;
         Some(self.first_unit().1.min(now_ns + TIME_NS_MAX) + time)
     }
 
-    /// Has units that are free start what waits.
+    /// Starts waiting requests on free units.
     pub(super) fn advance(&self, now_ns: u64) {
         let units = self.units();
         for unit in units {
             let free = unit.load(Acquire);
-            // No request is as long as that.
+            // No request takes that long.
             if free > now_ns + 2 * TIME_NS_MAX {
                 let _ = unit.compare_exchange(free, now_ns, AcqRel, Acquire);
             }
         }
-        // No more of each queue than can wait in it: an owner that writes requests of no time and of long ago as fast as
-        // they are started would have every turn, on a unit that never gets to the others'.
+        // Limit each queue to the requests that it can hold. Otherwise an owner that writes old requests of no time as fast
+        // as they are started would get every turn, on a unit that never gets to the other queues.
         let mut left = [TASKS_MAX; QUEUES_MAX];
         for _ in 0..2 * SLOTS * self.queues {
             let (unit, free) = self.first_unit();
@@ -287,16 +286,16 @@ impl Queue {
         }
     }
 
-    /// What a unit is to do that is free at `free`: the oldest request of the next queue in turn that had one by then;
-    /// where none had, the one that came first.
+    /// Returns the next request for a unit that is free at `free`: the oldest of the next queue in turn that had one by
+    /// then, or else the request that arrived first.
     fn next(&self, free: u64, now_ns: u64, left: &[usize; QUEUES_MAX]) -> Option<Next> {
-        // Whatever it says: each of them has its turn.
+        // Any value is safe: each queue still gets its turn.
         let turn = self.file.numbers()[TURN].load(Relaxed) as usize % self.queues;
         let mut first: Option<Next> = None;
         let turns = (0..self.queues).map(|at| (turn + at) % self.queues);
         for queue in turns.filter(|queue| left[*queue] > 0) {
             let numbers = self.queue(queue);
-            // A few may have been started by a process that has not moved the head on.
+            // A process may have started a few without moving the head on.
             for _ in 0..HELP_MAX {
                 let head = numbers[HEAD].load(Acquire);
                 let (place, arrival) = slot_of(numbers, head);
@@ -329,7 +328,7 @@ impl Queue {
         first
     }
 
-    /// The one that is free first, and when.
+    /// Returns the unit that is free first, and when.
     fn first_unit(&self) -> (usize, u64) {
         let units = self.units().iter().enumerate();
         let frees = units.map(|(unit, free)| (unit, free.load(Acquire)));
@@ -344,7 +343,7 @@ impl Queue {
         &self.file.numbers()[place(number)]
     }
 
-    /// A head's place, of which it has the low 32 bits, near that of the queue.
+    /// Expands the low 32 bits of a head to the place nearest to this queue's own head.
     fn unfolded(&self, head: u64) -> u64 {
         let ahead = (head as u32).wrapping_sub(self.head as u32);
         self.head.wrapping_add(ahead.into())
@@ -359,7 +358,7 @@ impl Drop for Queue {
     }
 }
 
-/// A request that waits in some queue.
+/// A request waiting in some queue.
 struct Next {
     queue: usize,
     head: u64,
@@ -367,7 +366,7 @@ struct Next {
     arrival: u64,
 }
 
-/// The monotonic clock, which is the same in all processes.
+/// Returns the monotonic clock, which is the same in all processes.
 pub(super) fn now_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
@@ -378,7 +377,7 @@ fn waiting(time: Duration, count: u64) -> u64 {
     WAITING | time_ns.min(TIME_NS_MAX) << COUNT_BITS | count & ((1 << COUNT_BITS) - 1)
 }
 
-/// In the same epoch.
+/// Returns the next head in the same epoch.
 fn head_after(head: u64) -> u64 {
     head & !0xffff_ffff | head.wrapping_add(1) & 0xffff_ffff
 }
@@ -407,10 +406,10 @@ const VERSION: u32 = 1;
 const QUEUES_MAX: usize = 16;
 const UNITS_MAX: usize = 64;
 const SLOTS: usize = 1024;
-/// One slot is empty, so that the head stops there and does not come round to those that were started.
+/// One slot stays empty, so that the head stops there and does not wrap round to started requests.
 const TASKS_MAX: usize = SLOTS - 1;
 
-// Places, in numbers of 8 bytes; the header and each queue have pages of their own.
+// Places, in numbers of 8 bytes. The header and each queue start on their own pages.
 const MAGIC: usize = 0;
 const VERSION_AND_QUEUES: usize = 1;
 const FIGURES: Range<usize> = 2..8;
@@ -421,14 +420,14 @@ const HEAD: usize = 0;
 const SLOTS_FROM: usize = 8;
 const QUEUE: usize = (SLOTS_FROM + 2 * SLOTS).next_multiple_of(512);
 
-// A state: what it is, and its value. Of one that waits, its time and a count.
+// A state has a kind and a value. The value of a waiting request is its time and a count.
 const KIND: u64 = 0b11 << 62;
 const VALUE: u64 = !KIND;
 const EMPTY: u64 = 0;
 const WAITING: u64 = 0b01 << 62;
 const STARTED: u64 = 0b10 << 62;
 const COUNT_BITS: u32 = 32;
-/// 1 s: longer requests take no longer.
+/// 1 s. Longer requests are cut to it.
 const TIME_NS_MAX: u64 = (1 << (62 - COUNT_BITS)) - 1;
 const HELP_MAX: usize = 8;
 

@@ -11,8 +11,8 @@ use super::*;
 use crate::device::{PublicKeyOperation, complete, visible_cpu};
 use crate::rsa::{Base, ByteOrder, RsaPrivateKey};
 
-/// Table 1 of the paper: threads, each making one request after the other, and operations a second.
-/// A test that needs another figure of it has another model.
+/// Table 1 of the paper: the number of threads, each with one request at a time, and operations per second. The model must
+/// not be fitted to make a test pass.
 #[test]
 fn presets_meet_the_paper_in_virtual_time() {
     use PublicKeyOperation::{PrivateByExponent, PrivateByPrimes};
@@ -20,7 +20,7 @@ fn presets_meet_the_paper_in_virtual_time() {
     for (board, operation, threads, per_second) in [
         (&axl, PrivateByExponent, 1, 10.85),
         (&axl, PrivateByExponent, 25, 265.98),
-        // It ignores the primes.
+        // This board ignores the primes.
         (&axl, PrivateByPrimes, 25, 265.98),
         (&nfast, PrivateByExponent, 1, 11.67),
         (&nfast, PrivateByExponent, 10, 92.40),
@@ -37,15 +37,15 @@ fn presets_meet_the_paper_in_virtual_time() {
         println!("{} {threads:2} {rate:7.2} {off_by:+.2} %", shape.operation);
         assert!(off_by.abs() < 1.5, "{shape:?}, {threads}: {rate}");
     }
-    // 30 workers each, as in the paper, all busy: what both can do is not less than it should.
+    // 30 busy workers on each board, as in the paper: together they reach the boards' summed rates.
     let by_primes = private(PrivateByPrimes, 1024);
     let together = rate(&axl, &by_primes, 30) + rate(&nfast, &by_primes, 30);
     println!("together {together:.2}");
     assert!(together > 0.99 * (265.98 + 299.97), "{together}");
 }
 
-/// If there are as many requests as coprocessors, all are done in the board's time for one; a further one begins when
-/// the first of them is done.
+/// With one request for each coprocessor, all take the board's time for one; a further request begins when the first one
+/// ends.
 #[test]
 fn coprocessors_work_side_by_side() {
     for board in [SimulatedBoard::axl200(), SimulatedBoard::nfast300()] {
@@ -103,7 +103,7 @@ fn longer_numbers_take_longer() {
     assert_eq!(offered(&shape), Some(320_000));
     let offer = device.offer(&private(PrivateByPrimes, 1024)).unwrap();
     assert_eq!(offer.per_second, 400.0);
-    // What nobody but the holder can compute, it does not offer.
+    // The device offers nothing for a key that another device holds.
     assert_eq!(offered(&private(Held(Arc::from("token")), 1024)), None);
 }
 
@@ -125,10 +125,10 @@ fn the_host_serves_one_after_the_other() {
         let now = Duration::from_millis(now);
         schedule.admit(&board, now, &shape).done_at.as_millis()
     };
-    // 4 ms of the host, then 6 ms of a coprocessor: of three one is always free.
+    // 4 ms of the host, then 6 ms of a coprocessor: one of three is always free.
     assert_eq!([done_at(0), done_at(0), done_at(0)], [10, 14, 18]);
     assert_eq!([done_at(0), done_at(100)], [22, 110]);
-    // Two are busy while the host gets the third ready.
+    // Both coprocessors are busy while the host prepares the third request.
     let board = SimulatedBoard {
         coprocessors: 2,
         latency: Duration::from_millis(20),
@@ -184,7 +184,7 @@ fn no_answer_an_error_and_two_answers_are_what_they_say() {
         let mut answers = 0;
         device.run(&[&request], &mut |_, _| answers += 1);
         assert_eq!(answers, given, "{fault:?}");
-        // The same one, behind what stands in front of a device; and it is over.
+        // Through `complete`, the same fault affects one request only.
         let device = faulty(fault, When::Once(2));
         assert_eq!(raw(&device, &key), Ok(TWO.to_vec()));
         match raw(&device, &key) {
@@ -199,7 +199,7 @@ fn no_answer_an_error_and_two_answers_are_what_they_say() {
 fn a_late_answer_is_late() {
     let late_by = |late_by| {
         device(SimulatedBoard {
-            // Over when the result is there, so that nobody waits for it.
+            // The time has passed once the result is computed, so nothing waits.
             latency: Duration::from_nanos(1),
             faults: vec![Injection {
                 fault: Fault::Late(late_by),
@@ -271,7 +271,7 @@ fn a_dead_device_fails_what_it_has_and_what_comes() {
     });
 }
 
-/// As often as they were asked for, the same in every run, and no fault with another.
+/// Faults occur at the given rate, the same in each run, and never two in one request.
 #[test]
 fn rates_are_met_by_number_alone() {
     let injections = [Fault::Error, Fault::NoAnswer].map(|fault| Injection {
@@ -290,7 +290,7 @@ fn rates_are_met_by_number_alone() {
     };
     let errors = count(&board, Fault::Error);
     assert!((9_700..10_300).contains(&errors), "{errors}");
-    // Those that are left by the first.
+    // The second fault only gets requests that the first one left.
     let silent = count(&board, Fault::NoAnswer);
     assert!((8_700..9_300).contains(&silent), "{silent}");
     assert_eq!(count(&board.clone(), Fault::Error), errors);
@@ -384,11 +384,11 @@ fn boards_that_cannot_be_are_refused() {
     }
 }
 
-/// Operations a second that threads get which make one request after the other, 8000 each.
+/// Returns operations per second for threads that each make 8000 requests, one after the other.
 fn rate(board: &SimulatedBoard, shape: &Shape, threads: usize) -> f64 {
     const EACH: usize = 8000;
     let mut schedule = Schedule::new(board.coprocessors);
-    // When a thread asks next, and how often it still will.
+    // When a thread submits its next request, and how many it has left.
     let mut asks: BinaryHeap<_> = vec![Reverse((Duration::ZERO, EACH)); threads].into();
     let mut end = Duration::ZERO;
     while let Some(Reverse((now, left))) = asks.pop() {
@@ -409,7 +409,7 @@ fn private(operation: PublicKeyOperation, bits: usize) -> Shape {
     }
 }
 
-/// A board that takes next to no time.
+/// A board with almost no latency.
 fn quick() -> SimulatedBoard {
     SimulatedBoard {
         latency: Duration::from_millis(1),
@@ -434,7 +434,7 @@ fn key() -> RsaPrivateKey {
     RsaPrivateKey::from_pem(include_str!("../../../../oarlock/tests/keys/rsa1024.pem")).unwrap()
 }
 
-/// Whose result is [`TWO`].
+/// A request with result [`TWO`].
 fn request(key: &RsaPrivateKey) -> PublicKeyRequest {
     let (modulus, exponent) = (key.public_key().modulus(), key.public_key().exponent());
     let two = Base {
@@ -464,7 +464,7 @@ fn reason(result: Result<Vec<u8>, Error>) -> String {
     }
 }
 
-/// Nobody waits for the end of it.
+/// Longer than any test waits.
 const HOUR: Duration = Duration::from_secs(3600);
 /// 2, in 128 bytes.
 const TWO: [u8; 128] = {

@@ -1,8 +1,8 @@
 //! AES-GCM and ChaCha20-Poly1305.
 //!
-//! By EVP_CIPHER, not EVP_AEAD: that wipes what fails to verify, and a message that came in place
-//! would be lost. A context is of one message at a time, so each message takes a copy of the one
-//! that holds the key, which costs about as much as encrypting 100 bytes.
+//! Uses EVP_CIPHER, not EVP_AEAD: the latter wipes data that fail to verify, which would lose an in-place message. A context
+//! serves one message at a time, so each message uses a copy of the context that holds the key. The copy costs about as much
+//! as encrypting 100 bytes.
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout, handle_alloc_error};
@@ -24,22 +24,21 @@ use crate::device::keyed::aead::{Aead, is_in_place};
 use crate::device::request::DeviceError;
 use crate::work::algorithm::{Algorithm, Direction};
 
-/// A key of an AEAD. Wiped on drop, by aws-lc.
+/// A key of an AEAD. aws-lc wipes it on drop.
 pub(super) struct SoftwareAead {
-    /// Never changed: messages are done by copies of it.
+    /// Never changed: each message uses a copy.
     keyed: Context,
     takes_any_nonce: bool,
     data_bytes_max: u64,
     aad_bytes_max: u64,
 }
 
-// SAFETY: a context is memory that belongs to no thread; of the one that is shared only copies are
-// made, which reads it, and `Context::copy` is all that can be done with a shared one.
+// SAFETY: a context is memory that belongs to no thread. A shared one is only copied, by `Context::copy`, which reads it.
 unsafe impl Sync for SoftwareAead {}
 
 impl SoftwareAead {
     pub(super) fn new(algorithm: Algorithm, key: &[u8]) -> Result<Arc<Self>, DeviceError> {
-        // SAFETY: they take nothing, and what they return lives as long as the process.
+        // SAFETY: these functions take no arguments, and the ciphers they return live as long as the process.
         let cipher = unsafe {
             match algorithm {
                 Algorithm::Aes128Gcm => EVP_aes_128_gcm(),
@@ -70,7 +69,7 @@ impl SoftwareAead {
         }))
     }
 
-    /// A message with its associated data done.
+    /// Returns a context for a message whose associated data are already processed.
     fn begin(
         &self,
         direction: Direction,
@@ -80,7 +79,7 @@ impl SoftwareAead {
     ) -> Result<Context, AeadError> {
         let fits = match nonce.len() {
             NONCE_BYTES => true,
-            // aws-lc counts them in a C int.
+            // aws-lc passes the length as a C int.
             1..=NONCE_BYTES_MAX => self.takes_any_nonce,
             _ => false,
         };
@@ -105,7 +104,7 @@ impl SoftwareAead {
         Ok(message)
     }
 
-    /// Whether it is authentic; decrypted it is in any case.
+    /// Decrypts the data and returns whether they are authentic.
     fn decrypt(
         &self,
         nonce: &[u8],
@@ -142,7 +141,7 @@ impl Aead for SoftwareAead {
             return Ok(());
         }
         if is_in_place(&mut data) {
-            // The ciphertext again.
+            // Encrypt again to restore the ciphertext.
             let mut message = self.begin(Direction::Encrypt, nonce, &[], data.len())?;
             message.crypt(data);
         } else {
@@ -174,38 +173,38 @@ unsafe impl Send for Context {}
 
 impl Context {
     fn new() -> Self {
-        // SAFETY: EVP_CIPHER_CTX_new takes nothing, and null is looked for.
+        // SAFETY: EVP_CIPHER_CTX_new takes no arguments, and null is handled.
         let context = unsafe { EVP_CIPHER_CTX_new() };
         Self(NonNull::new(context).unwrap_or_else(|| out_of_memory()))
     }
 
-    /// One with the same key.
+    /// Returns a context with the same key.
     fn copy(&self) -> Self {
         let copy = Self::new();
-        // SAFETY: both are contexts; the one copied from has a cipher and a key, and is read only.
+        // SAFETY: both are contexts; the source has a cipher and a key, and is only read.
         if unsafe { EVP_CIPHER_CTX_copy(copy.0.as_ptr(), self.0.as_ptr()) } != 1 {
             out_of_memory();
         }
         copy
     }
 
-    /// `key` is as long as the cipher's are.
+    /// Sets the cipher and `key`, which must have the cipher's key length.
     fn set_key(&mut self, cipher: *const EVP_CIPHER, key: &[u8]) -> bool {
         let context = self.0.as_ptr();
-        // SAFETY: a context, a cipher of aws-lc's, a key of its length, and no nonce yet.
+        // SAFETY: the context is valid, the cipher is aws-lc's, the key has its length, and no nonce is set yet.
         unsafe { EVP_CipherInit_ex(context, cipher, null_mut(), key.as_ptr(), null(), 1) == 1 }
     }
 
-    /// `nonce` has between 1 and [`NONCE_BYTES_MAX`] bytes, and [`NONCE_BYTES`] unless the cipher
-    /// takes others.
+    /// Begins a message. `nonce` has 1 to [`NONCE_BYTES_MAX`] bytes, and exactly [`NONCE_BYTES`] unless the cipher accepts
+    /// others.
     fn begin(&mut self, direction: Direction, nonce: &[u8]) {
         if nonce.len() != NONCE_BYTES {
             let bytes = nonce.len() as c_int;
             self.control(EVP_CTRL_AEAD_SET_IVLEN, bytes, null_mut());
         }
         let context = self.0.as_ptr();
-        // SAFETY: the context keeps its cipher and key, and expects as many bytes of a nonce as
-        // there are: its cipher's 12, or what was set above.
+        // SAFETY: the context keeps its cipher and key, and expects a nonce of this length: its cipher's 12 bytes, or the
+        // length set above.
         let result = unsafe {
             EVP_CipherInit_ex(
                 context,
@@ -219,11 +218,11 @@ impl Context {
         assert_done(result);
     }
 
-    /// `piece` has 1 to [`PIECE_BYTES`] bytes.
+    /// Authenticates associated data. `piece` has 1 to [`PIECE_BYTES`] bytes.
     fn authenticate(&mut self, piece: &[u8]) {
         let mut done: c_int = 0;
         let bytes = piece.len() as c_int;
-        // SAFETY: no output means associated data; these have that many bytes, which fit an int.
+        // SAFETY: a null output means associated data; they have this length, which fits an int.
         let result = unsafe {
             EVP_CipherUpdate(
                 self.0.as_ptr(),
@@ -245,14 +244,14 @@ impl Context {
             let (from, to) = piece.into_raw();
             let mut done: c_int = 0;
             let result =
-                // SAFETY: the buffer vouches for `bytes` at both pointers, equal or apart, which
-                // these ciphers allow; they write as many as they read, and so many fit an int.
+                // SAFETY: the buffer guarantees `bytes` at both pointers, which are equal or do not overlap, as these
+                // ciphers require; they write as many bytes as they read, and that number fits an int.
                 unsafe { EVP_CipherUpdate(self.0.as_ptr(), to, &mut done, from, bytes as c_int) };
             assert_done(result);
         }
     }
 
-    /// Returns the tag of a message that is sealed.
+    /// Returns the tag of a sealed message.
     fn tag(mut self) -> [u8; TAG_BYTES] {
         assert_done(self.finish().into());
         let mut tag = [0; TAG_BYTES];
@@ -261,7 +260,7 @@ impl Context {
         tag
     }
 
-    /// Whether the message, which is opened, has this tag. Compares in constant time.
+    /// Whether the opened message has this tag. Compares in constant time.
     fn has_tag(mut self, tag: &[u8; TAG_BYTES]) -> bool {
         let mut tag = *tag;
         let bytes = TAG_BYTES as c_int;
@@ -273,16 +272,14 @@ impl Context {
         let mut done: c_int = 0;
         let mut nothing = [0; TAG_BYTES];
         let result =
-            // SAFETY: a context with a message begun; these ciphers hold nothing back, so nothing
-            // is written.
+            // SAFETY: the context has a message under way; these ciphers buffer nothing, so nothing is written.
             unsafe { EVP_CipherFinal_ex(self.0.as_ptr(), nothing.as_mut_ptr(), &mut done) };
         result == 1
     }
 
-    /// `pointer` is what `command` takes: null for a length, a place of `argument` bytes for a tag.
+    /// Calls EVP_CIPHER_CTX_ctrl. `pointer` is null if `command` sets a length, or points to `argument` bytes for a tag.
     fn control(&mut self, command: i32, argument: c_int, pointer: *mut c_void) {
-        // SAFETY: a context with a cipher; the callers, all in this implementation, keep to the
-        // above.
+        // SAFETY: the context has a cipher; the callers, all in this implementation, pass the pointer described above.
         let result = unsafe { EVP_CIPHER_CTX_ctrl(self.0.as_ptr(), command, argument, pointer) };
         assert_done(result);
     }
@@ -290,12 +287,12 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: from EVP_CIPHER_CTX_new, and freed here alone.
+        // SAFETY: the context comes from EVP_CIPHER_CTX_new, and only this drop frees it.
         unsafe { EVP_CIPHER_CTX_free(self.0.as_ptr()) };
     }
 }
 
-/// Lengths were checked, so nothing is left that aws-lc could refuse but for want of memory.
+/// Panics unless `result` is 1. Lengths were checked, so aws-lc can only fail for lack of memory.
 #[track_caller]
 fn assert_done(result: c_int) {
     assert!(result == 1, "aws-lc refused a message within its limits");
@@ -308,5 +305,5 @@ fn out_of_memory() -> ! {
 
 const NONCE_BYTES: usize = 12;
 const NONCE_BYTES_MAX: usize = c_int::MAX as usize;
-/// Data go in pieces that stay in the first-level cache between cipher and MAC, which take turns.
+/// Data are processed in pieces that stay in the first-level cache while cipher and MAC take turns.
 const PIECE_BYTES: usize = 16 << 10;

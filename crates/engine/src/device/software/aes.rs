@@ -21,7 +21,7 @@ pub(super) struct SoftwareCtr(Schedule);
 impl SoftwareCtr {
     pub(super) fn new(key: &[u8]) -> Result<Arc<Self>, DeviceError> {
         let mut ctr = Arc::new(Self(Schedule::UNKEYED));
-        // Expanded in place: a box made into an `Arc` would be copied and freed as it was.
+        // Expand in place: moving a box into an `Arc` would free an unwiped copy.
         if let Some(ctr) = Arc::get_mut(&mut ctr) {
             ctr.0.expand(key, AES_set_encrypt_key)?;
         }
@@ -34,9 +34,9 @@ impl SoftwareCtr {
         let mut used: c_uint = 0;
         let bytes = data.len();
         let (from, to) = data.into_raw();
-        // SAFETY: the schedule was made by AES_set_encrypt_key; the buffer vouches for `bytes` at
-        // both pointers, equal or apart, which AES_ctr128_encrypt allows; the rest is local. It
-        // does not change the schedule, so threads may share it.
+        // SAFETY: AES_set_encrypt_key expanded the schedule; the buffer guarantees `bytes` at both pointers, which are equal
+        // or do not overlap, as AES_ctr128_encrypt requires; the rest is local. The call does not change the schedule, so
+        // threads may share it.
         unsafe {
             AES_ctr128_encrypt(
                 from,
@@ -105,13 +105,13 @@ impl Schedule {
         rounds: 0,
     });
 
-    /// By `expansion`, one of the two of aws-lc.
+    /// Expands `key` by `expansion`, one of aws-lc's two functions.
     fn expand(
         &mut self,
         key: &[u8],
         expansion: unsafe extern "C" fn(*const u8, c_uint, *mut AES_KEY) -> c_int,
     ) -> Result<(), DeviceError> {
-        // SAFETY: `key` has the bits that are named, and the schedule is writable.
+        // SAFETY: `key` has the number of bits passed, and the schedule is writable.
         let result = unsafe { expansion(key.as_ptr(), 8 * key.len() as c_uint, &mut self.0) };
         if result == 0 {
             Ok(())
@@ -120,15 +120,15 @@ impl Schedule {
         }
     }
 
-    /// `data` are whole blocks, and the schedule is of that `direction`.
+    /// Encrypts or decrypts whole blocks. The schedule must be for that `direction`.
     fn chain(&self, direction: i32, iv: &mut [u8; 16], data: InOutBuf<'_, '_, u8>) {
-        // Else aws-lc would leave the rest out, or pad it.
+        // aws-lc would otherwise omit or pad the rest.
         assert!(data.len().is_multiple_of(16), "CBC takes whole blocks");
         let bytes = data.len();
         let (from, to) = data.into_raw();
-        // SAFETY: `new` expanded the schedule; the buffer vouches for `bytes` at both pointers,
-        // equal or apart, which AES_cbc_encrypt allows; it is whole blocks, as was just seen. The
-        // schedule does not change, so threads may share it.
+        // SAFETY: `new` expanded the schedule; the buffer guarantees `bytes` at both pointers, which are equal or do not
+        // overlap, as AES_cbc_encrypt requires; the assertion above checked for whole blocks. The schedule does not change,
+        // so threads may share it.
         unsafe { AES_cbc_encrypt(from, to, bytes, &self.0, iv.as_mut_ptr(), direction) };
     }
 }

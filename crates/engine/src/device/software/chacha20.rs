@@ -20,17 +20,17 @@ impl SoftwareChaCha20 {
             return Err(DeviceError(format!("a key of {bytes} bytes, not of 32")));
         }
         let mut chacha = Arc::new(Self([0; 32]));
-        // In place: a value made into an `Arc` would be copied and left as it was.
+        // Copy in place: moving a value into an `Arc` would leave an unwiped copy behind.
         if let Some(chacha) = Arc::get_mut(&mut chacha) {
             chacha.0.copy_from_slice(key);
         }
         Ok(chacha)
     }
 
-    /// From block `counter` on: in its upper 96 bits the nonce, in its low 32 bits the block counter,
-    /// which alone counts and wraps.
+    /// Applies keystream from block `counter` on. Its upper 96 bits are the nonce; its low 32 bits are the block counter,
+    /// which wraps by itself.
     fn run(&self, counter: u128, data: InOutBuf<'_, '_, u8>) {
-        // aws-lc does not say that its counter wraps.
+        // aws-lc does not document that its counter wraps.
         let until_wrap = ((1 << 32) - u64::from(counter as u32)) * BLOCK_BYTES as u64;
         let first = usize::try_from(until_wrap).map_or(data.len(), |bytes| bytes.min(data.len()));
         let (data, rest) = data.split_at(first);
@@ -44,8 +44,8 @@ impl SoftwareChaCha20 {
         let [_, _, _, _, nonce @ ..] = (counter >> 32).to_be_bytes();
         let bytes = data.len();
         let (from, to) = data.into_raw();
-        // SAFETY: the buffer vouches for `bytes` at both pointers, equal or apart, which is what
-        // CRYPTO_chacha_20 allows; key and nonce have the 32 and 12 bytes that it reads.
+        // SAFETY: the buffer guarantees `bytes` at both pointers, which are equal or do not overlap, as CRYPTO_chacha_20
+        // requires; key and nonce have the 32 and 12 bytes that it reads.
         unsafe {
             CRYPTO_chacha_20(
                 to,

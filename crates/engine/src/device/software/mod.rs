@@ -1,5 +1,5 @@
-//! aws-lc on the CPU: the reference, the fallback, and the oracle of the self-tests. It has code
-//! for CPUs and architectures that this library has no fast kernels for.
+//! aws-lc on the CPU: the reference, the fallback, and the oracle of the self-tests. It supports CPUs and architectures that
+//! this library has no fast kernels for.
 
 mod aead;
 mod aes;
@@ -23,15 +23,15 @@ use crate::costs::cost::Cost;
 use crate::costs::lookup::{self, Costs};
 use crate::work::algorithm::{Algorithm, Kind};
 
-/// The device `software`: AES in CTR, CBC and GCM, ChaCha20 and ChaCha20-Poly1305, by aws-lc. Nonces of GCM
-/// have at most 2^31 - 1 bytes here.
+/// The device `software`: AES in CTR, CBC and GCM, ChaCha20 and ChaCha20-Poly1305, by aws-lc. GCM nonces are limited to 2^31
+/// - 1 bytes here.
 pub struct SoftwareDevice {
     cpu: Cpu,
     costs: Costs,
 }
 
 impl SoftwareDevice {
-    /// `cpu` only tells which rate to expect: aws-lc finds its own way.
+    /// Creates the device. `cpu` only selects the expected rate: aws-lc picks its own code.
     pub fn new(cpu: Cpu) -> Self {
         Self::with_costs(cpu, Costs::default())
     }
@@ -66,7 +66,7 @@ impl Device for SoftwareDevice {
     }
 
     fn open_session(&self, params: &SessionParams, key: &[u8]) -> Result<OpenSession, DeviceError> {
-        // What has no rate is not offered, and of the streams only AES-CTR and ChaCha20 have.
+        // An algorithm without a rate is not offered; of the streams only AES-CTR and ChaCha20 have one.
         if self.probe(params).is_none() {
             return Err(DeviceError(format!("{} is not offered", params.algorithm)));
         }

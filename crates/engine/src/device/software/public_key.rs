@@ -10,7 +10,7 @@ use crate::work::request::PublicKeyRequest;
 use crate::work::rsa::key::RsaPrivateKey;
 use crate::work::shape::Shape;
 
-/// One after the other by aws-lc.
+/// Computes one request after the other by aws-lc.
 impl PublicKeyDevice for SoftwareDevice {
     fn name(&self) -> &str {
         "software"
@@ -26,7 +26,7 @@ impl PublicKeyDevice for SoftwareDevice {
 
     fn run(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
         for (place, request) in batch.iter().enumerate() {
-            // Of a request that comes around to its own device there would be no end.
+            // A key held by this device would send the request back here without end.
             let power = match request.private_key().and_then(RsaPrivateKey::held_by) {
                 Some(holder) => Err(DeviceError(format!("the key is held by {holder}"))),
                 None => request.target().power(request.base()).map_err(reason),
@@ -35,13 +35,13 @@ impl PublicKeyDevice for SoftwareDevice {
         }
     }
 
-    /// aws-lc does.
+    /// True: aws-lc checks its results.
     fn checks_results(&self) -> bool {
         true
     }
 }
 
-/// What a device says of a request that aws-lc could not carry out.
+/// Returns a device's error for a request that aws-lc could not compute.
 pub(crate) fn reason(error: Error) -> DeviceError {
     match error {
         Error::DeviceFailed { reason, .. } => DeviceError(reason),

@@ -1,9 +1,9 @@
-//! Which structure a key in DER is, by the tags of its first two elements.
+//! Detects the structure of a DER key by the tags of its first two elements.
 
 use pkcs8::der::asn1::{AnyRef, SequenceRef};
 use pkcs8::der::{self, Decode, Reader, SliceReader, Tag};
 
-/// The elements of a sequence that takes up all of `der`.
+/// Returns a reader of the elements of a sequence that fills all of `der`.
 pub(super) fn elements(der: &[u8]) -> Result<SliceReader<'_>, der::Error> {
     SliceReader::new(<&SequenceRef>::from_der(der)?.as_bytes())
 }
@@ -16,7 +16,7 @@ pub(super) fn first_tags(der: &[u8]) -> Option<(Tag, Tag)> {
     Some((first, Tag::peek(&reader).ok()?))
 }
 
-/// The next element, if it has the context-specific tag `number`.
+/// Returns the next element if it has the context-specific tag `number`.
 pub(super) fn tagged<'a>(
     reader: &mut SliceReader<'a>,
     number: u32,

@@ -1,4 +1,4 @@
-//! Public keys of any type: what they are, their raw forms, and what they can be asked for.
+//! Public keys of any type: their types, raw forms and operations.
 
 mod der;
 #[cfg(feature = "ssh")]
@@ -30,7 +30,7 @@ use crate::aws_lc::x25519::X25519PrivateKey;
 pub enum KeyType {
     /// RSA of 1024 to 4096 bits (RFC 8017): signatures and encryption.
     Rsa,
-    /// ECDSA (FIPS 186-5) and ECDH (SP 800-56A) on a curve of NIST.
+    /// ECDSA (FIPS 186-5) and ECDH (SP 800-56A) on a NIST curve.
     Ec(Curve),
     /// Ed25519 (RFC 8032): signatures.
     Ed25519,
@@ -43,7 +43,7 @@ pub enum KeyType {
 }
 
 impl KeyType {
-    /// All of them.
+    /// All key types.
     pub const ALL: [Self; 12] = [
         Self::Rsa,
         Self::Ec(Curve::P256),
@@ -59,7 +59,7 @@ impl KeyType {
         Self::MlDsa(MlDsa::MlDsa87),
     ];
 
-    /// Returns its name, as the standards write it: `RSA`, `P-256`, `Ed25519`, `X25519`, `ML-KEM-768`, `ML-DSA-65`.
+    /// Returns the standard's name: `RSA`, `P-256`, `Ed25519`, `X25519`, `ML-KEM-768`, `ML-DSA-65`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Rsa => "RSA",
@@ -71,13 +71,13 @@ impl KeyType {
         }
     }
 
-    /// Returns the type of this name, in upper or lower case.
+    /// Returns the type with this name, in upper or lower case.
     pub fn named(name: &str) -> Option<Self> {
         let is_named = |one: &Self| one.name().eq_ignore_ascii_case(name);
         Self::ALL.into_iter().find(is_named)
     }
 
-    /// Whether keys of this type sign and verify.
+    /// Whether keys of this type can sign and verify.
     pub const fn signs(self) -> bool {
         matches!(
             self,
@@ -85,12 +85,13 @@ impl KeyType {
         )
     }
 
-    /// Whether two keys of this type agree on a secret.
+    /// Whether two keys of this type can agree on a secret.
     pub const fn agrees(self) -> bool {
         matches!(self, Self::Ec(_) | Self::X25519)
     }
 
-    /// Returns the length in bytes of the secrets that its keys agree on or carry: 32, 48 or 66; 0 where there are none.
+    /// Returns the length in bytes of the secrets that keys of this type agree on or encapsulate: 32, 48 or 66; 0 for other
+    /// types.
     pub const fn secret_bytes(self) -> usize {
         match self {
             Self::Ec(curve) => curve.bytes(),
@@ -99,7 +100,7 @@ impl KeyType {
         }
     }
 
-    /// Returns the length in bytes of the ciphertexts that carry a secret: 768, 1088 or 1568; 0 where there are none.
+    /// Returns the length in bytes of the ciphertexts that carry a secret: 768, 1088 or 1568; 0 for other types.
     pub const fn ciphertext_bytes(self) -> usize {
         match self {
             Self::MlKem(set) => set.ciphertext_bytes(),
@@ -107,7 +108,7 @@ impl KeyType {
         }
     }
 
-    /// Whether keys of this type encapsulate and decapsulate secrets.
+    /// Whether keys of this type can encapsulate and decapsulate secrets.
     pub const fn encapsulates(self) -> bool {
         matches!(self, Self::MlKem(_))
     }
@@ -119,10 +120,10 @@ impl fmt::Display for KeyType {
     }
 }
 
-/// A private key of any [type](KeyType), with its public half. Clones share it; it is wiped when the last of them goes.
+/// A private key of any [type](KeyType), with its public half. Clones share it; dropping the last one wipes it.
 ///
-/// It reads and writes PKCS#8 (RFC 5958; RFC 5915 for curves of NIST, RFC 8410 for Ed25519 and X25519, RFC 9935 for ML-KEM
-/// and RFC 9881 for ML-DSA), and reads `EC PRIVATE KEY`, `RSA PRIVATE KEY` and the keys of OpenSSH.
+/// It reads and writes PKCS#8 (RFC 5958; RFC 5915 for NIST curves, RFC 8410 for Ed25519 and X25519, RFC 9935 for ML-KEM and
+/// RFC 9881 for ML-DSA), and reads `EC PRIVATE KEY`, `RSA PRIVATE KEY` and OpenSSH's private keys.
 ///
 /// ```
 /// use oarlock::keys::{KeyType, PrivateKey, PublicKey, Scheme};
@@ -154,7 +155,7 @@ enum Private {
 
 /// A public key of any [type](KeyType). Clones share it.
 ///
-/// It reads and writes SubjectPublicKeyInfo (RFC 5280, 4.1.2.7), and reads `RSA PUBLIC KEY` and the lines of OpenSSH.
+/// It reads and writes SubjectPublicKeyInfo (RFC 5280, 4.1.2.7), and reads `RSA PUBLIC KEY` and OpenSSH's public-key lines.
 #[derive(Clone)]
 pub struct PublicKey(Arc<Public>);
 
@@ -168,7 +169,7 @@ enum Public {
 }
 
 impl PrivateKey {
-    /// Generates a key pair, of any type but RSA.
+    /// Generates a key pair of any type except RSA.
     ///
     /// ```
     /// use oarlock::keys::{KeyType, PrivateKey};
@@ -180,7 +181,7 @@ impl PrivateKey {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for RSA, and [`Error::DeviceFailed`] where memory has run out.
+    /// [`Error::InvalidInput`] for RSA, and [`Error::DeviceFailed`] if memory is exhausted.
     pub fn generate(key_type: KeyType) -> Result<Self, Error> {
         let private = match key_type {
             KeyType::Rsa => {
@@ -197,7 +198,7 @@ impl PrivateKey {
         Self::new(private)
     }
 
-    /// Takes the raw form of a private key, as the standards of the types write it.
+    /// Parses the raw form of a private key, as the standard of its type defines it.
     ///
     /// | type | bytes |
     /// |---|---|
@@ -215,8 +216,8 @@ impl PrivateKey {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] says what is wrong: a length, a scalar of 0 or of the curve's order or more, or an expanded key
-    /// whose parts contradict each other. [`Error::InvalidInput`] for RSA, whose keys are numbers:
+    /// [`Error::InvalidKey`] says what is wrong: a length, a scalar that is 0 or not below the curve's order, or an expanded
+    /// key whose parts contradict each other. [`Error::InvalidInput`] for RSA, whose keys are numbers:
     /// [`RsaPrivateKey::from_all_numbers`](crate::rsa::RsaPrivateKey::from_all_numbers).
     pub fn from_raw(key_type: KeyType, bytes: &[u8]) -> Result<Self, Error> {
         let length = |expected: &str| wrong_length(key_type, "private key", bytes.len(), expected);
@@ -252,7 +253,8 @@ impl PrivateKey {
         Self::new(private)
     }
 
-    /// Returns the raw form, as [`from_raw`](Self::from_raw) takes it: the seed, where it is known.
+    /// Returns the raw form that [`from_raw`](Self::from_raw) parses. For ML-KEM and ML-DSA it is the seed, if that is
+    /// known.
     ///
     /// # Errors
     /// [`Error::InvalidInput`] for RSA.
@@ -273,7 +275,8 @@ impl PrivateKey {
         })
     }
 
-    /// The private key of FIPS 203 or 204, which is longer than the seed; of no other type.
+    /// Returns the private key in the form of FIPS 203 or 204, which is longer than the seed. Only ML-KEM and ML-DSA have
+    /// one.
     fn expanded(&self) -> Result<Zeroizing<Vec<u8>>, Error> {
         match &self.0.private {
             Private::MlKem(key) => {
@@ -290,7 +293,7 @@ impl PrivateKey {
         }
     }
 
-    /// Returns its type.
+    /// Returns the type of the key.
     pub fn key_type(&self) -> KeyType {
         self.public_key().key_type()
     }
@@ -300,7 +303,7 @@ impl PrivateKey {
         &self.0.public
     }
 
-    /// Returns the key, if it is one of RSA.
+    /// Returns the key if it is an RSA key.
     pub fn as_rsa(&self) -> Option<&RsaPrivateKey> {
         match &self.0.private {
             Private::Rsa(key) => Some(key),
@@ -312,7 +315,7 @@ impl PrivateKey {
         let public = match &private {
             Private::Rsa(key) => Public::Rsa(key.public_key().clone()),
             Private::Ec(key) => {
-                // A copy that does not keep the private half alive.
+                // Copies the point, so that the public half does not keep the private one alive.
                 let mut point = [0; POINT_BYTES_MAX];
                 let public = key.public_key();
                 Public::Ec(EcPublicKey::new(public.curve(), public.point(&mut point))?)
@@ -336,7 +339,7 @@ impl PrivateKey {
 }
 
 impl PublicKey {
-    /// Takes the raw form of a public key, as the standards of the types write it.
+    /// Parses the raw form of a public key, as the standard of its type defines it.
     ///
     /// | type | bytes |
     /// |---|---|
@@ -346,7 +349,7 @@ impl PublicKey {
     /// | ML-DSA | 1312, 1952 or 2592 |
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] says what is wrong: a length, a point that is none of the curve, or numbers that are not reduced
+    /// [`Error::InvalidKey`] says what is wrong: a length, a point that is not on the curve, or numbers that are not reduced
     /// (FIPS 203, 7.2). [`Error::InvalidInput`] for RSA:
     /// [`RsaPublicKey::from_numbers`](crate::rsa::RsaPublicKey::from_numbers).
     pub fn from_raw(key_type: KeyType, bytes: &[u8]) -> Result<Self, Error> {
@@ -368,7 +371,7 @@ impl PublicKey {
         Ok(Self(Arc::new(public)))
     }
 
-    /// Returns the raw form, as [`from_raw`](Self::from_raw) takes it; a point is uncompressed.
+    /// Returns the raw form that [`from_raw`](Self::from_raw) parses. A point is uncompressed.
     ///
     /// # Errors
     /// [`Error::InvalidInput`] for RSA.
@@ -391,7 +394,7 @@ impl PublicKey {
         })
     }
 
-    /// Returns its type.
+    /// Returns the type of the key.
     pub fn key_type(&self) -> KeyType {
         match &*self.0 {
             Public::Rsa(_) => KeyType::Rsa,
@@ -403,8 +406,8 @@ impl PublicKey {
         }
     }
 
-    /// Returns the length in bytes of its longest signature: of RSA the bytes of the modulus, of ECDSA 72, 104 or 139, of
-    /// Ed25519 64, of ML-DSA 2420, 3309 or 4627; 0 where the key does not sign.
+    /// Returns the length in bytes of the longest signature: the modulus length for RSA, 72, 104 or 139 for ECDSA, 64 for
+    /// Ed25519, 2420, 3309 or 4627 for ML-DSA; 0 if the key cannot sign.
     pub fn signature_bytes_max(&self) -> usize {
         match &*self.0 {
             Public::Rsa(key) => key.bytes(),
@@ -415,7 +418,7 @@ impl PublicKey {
         }
     }
 
-    /// Returns the key, if it is one of RSA.
+    /// Returns the key if it is an RSA key.
     pub fn as_rsa(&self) -> Option<&RsaPublicKey> {
         match &*self.0 {
             Public::Rsa(key) => Some(key),
@@ -450,7 +453,7 @@ impl PartialEq for PublicKey {
 
 impl Eq for PublicKey {}
 
-/// Shows the type alone.
+/// Shows only the type.
 impl fmt::Debug for PrivateKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PrivateKey")

@@ -1,8 +1,8 @@
-//! Keys as OpenSSH keeps them: lines of public keys (RFC 4253, 6.6; RFC 5656, 3.1; RFC 8709, 4) and private keys
-//! (PROTOCOL.key of OpenSSH's source).
+//! OpenSSH's formats: public-key lines (RFC 4253, 6.6; RFC 5656, 3.1; RFC 8709, 4) and private keys (PROTOCOL.key in
+//! OpenSSH's source).
 //!
-//! RSA keys are read by the crate `ssh-key`. It takes no ECDSA key whose scalar begins with a zero byte, which is one key
-//! of P-521 in four: those and Ed25519's are read here.
+//! The crate `ssh-key` reads RSA keys. It rejects ECDSA keys whose scalar begins with a zero byte, which includes one P-521
+//! key in four, so ECDSA and Ed25519 keys are read here.
 
 use base64ct::{Base64, Encoding as _};
 
@@ -13,7 +13,7 @@ use crate::aws_lc::ec::Curve;
 use crate::work::rsa::key::{RsaPrivateKey, RsaPublicKey};
 
 impl PublicKey {
-    /// Reads a line: a name, the key in base 64, and a comment.
+    /// Parses a line: a name, the key in base64, and a comment.
     pub(super) fn from_openssh(line: &str) -> Result<Self, Error> {
         let mut words = line.split_ascii_whitespace();
         let (name, base64) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
@@ -38,7 +38,7 @@ impl PublicKey {
 }
 
 impl PrivateKey {
-    /// Reads a private key from its PEM text and the bytes encoded there.
+    /// Parses a private key from its PEM text and the bytes encoded there.
     pub(super) fn from_openssh(pem: &str, blob: &[u8]) -> Result<Self, Error> {
         let blob = blob
             .strip_prefix(MAGIC)
@@ -82,11 +82,11 @@ impl PrivateKey {
     }
 }
 
-/// Fields of RFC 4251, 5, one after the other.
+/// A reader of consecutive RFC 4251, 5 fields.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
-    /// The fields of a public key after its name.
+    /// Reads the fields of a public key that follow its name.
     fn public(&mut self, name: &str) -> Result<PublicKey, Error> {
         if name == ED25519 {
             return PublicKey::from_raw(KeyType::Ed25519, self.bytes()?);
@@ -96,7 +96,7 @@ impl<'a> Fields<'a> {
         PublicKey::from_raw(KeyType::Ec(curve), self.bytes()?)
     }
 
-    /// The fields of a private key after its name, those of its public half among them.
+    /// Reads the fields of a private key that follow its name, including those of the public half.
     fn private(&mut self, name: &str) -> Result<PrivateKey, Error> {
         if name == ED25519 {
             let public = PublicKey::from_raw(KeyType::Ed25519, self.bytes()?)?;
@@ -110,7 +110,7 @@ impl<'a> Fields<'a> {
         let curve = curve(name)?;
         self.check_curve(name)?;
         let public = PublicKey::from_raw(KeyType::Ec(curve), self.bytes()?)?;
-        // A number without leading zeros, but for one where the first bit is set.
+        // An mpint has no leading zeros, except one before a set first bit.
         let number = self.bytes()?;
         let digits = number.strip_prefix(&[0]).unwrap_or(number);
         let mut scalar = zeroize::Zeroizing::new(vec![0; curve.bytes()]);
@@ -126,7 +126,7 @@ impl<'a> Fields<'a> {
         Ok(key)
     }
 
-    /// The name of a curve, which the name of the key ends with.
+    /// Checks the curve's name, which must match the end of the key's name.
     fn check_curve(&mut self, name: &str) -> Result<(), Error> {
         let curve = self.text()?;
         if name.strip_prefix(ECDSA) == Some(curve) {
@@ -137,7 +137,7 @@ impl<'a> Fields<'a> {
         )))
     }
 
-    /// Takes 1, 2, 3 and so on, up to the next multiple of eight.
+    /// Accepts the padding bytes 1, 2, 3 and so on, up to a multiple of eight.
     fn padding(&self) -> Result<(), Error> {
         let is_right = (1..)
             .zip(self.0)

@@ -1,4 +1,4 @@
-//! The operations of keys, on the calling thread.
+//! Operations of keys on the calling thread.
 
 use zeroize::Zeroizing;
 
@@ -11,16 +11,16 @@ use crate::work::request::{Purpose, TargetRef};
 use crate::work::rsa::padding::Hash;
 
 impl PrivateKey {
-    /// Signs a message of any length, on this thread.
+    /// Signs a message of any length on this thread.
     ///
-    /// Results are checked where a fault of the machine could give the key away: those of RSA with the public exponent, and
-    /// those of Ed25519, whose nonces are not random, by a second signature. ECDSA and ML-DSA draw a fresh random nonce for
-    /// each signature, which is bound to key and message too.
+    /// Results are checked where a hardware fault could reveal the key: RSA with the public exponent, and Ed25519, whose
+    /// nonces are not random, by a second signature. ECDSA and ML-DSA draw a fresh random nonce for each signature, which
+    /// also depends on key and message.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for a scheme of another type of key, a hash that the scheme is not offered with, a context of
-    /// more than 255 bytes, and an RSA key that is too short for the scheme; [`Error::DeviceFailed`] if the result did not
-    /// pass its check, or memory has run out.
+    /// [`Error::InvalidInput`] for a scheme of another key type, a hash that the scheme does not support, a context of more
+    /// than 255 bytes, and an RSA key that is too short for the scheme; [`Error::DeviceFailed`] if the result failed its
+    /// check or memory is exhausted.
     pub fn sign(&self, scheme: &Scheme, message: &[u8]) -> Result<Vec<u8>, Error> {
         match (&self.0.private, scheme) {
             (Private::Rsa(key), Scheme::Rsa(scheme)) => {
@@ -36,7 +36,7 @@ impl PrivateKey {
         }
     }
 
-    /// Signs a message by its digest, which has the [length](Hash::bytes) of the scheme's hash, on this thread.
+    /// Signs a message by its digest on this thread. The digest has the [length](Hash::bytes) of the scheme's hash.
     ///
     /// # Errors
     /// Those of [`sign`](Self::sign); [`Error::InvalidInput`] for a digest of another length, and for Ed25519 and ML-DSA,
@@ -60,8 +60,8 @@ impl PrivateKey {
         }
     }
 
-    /// Agrees with a peer on a secret, on this thread: ECDH (SP 800-56A, 5.7.1.2), 32, 48 or 66 bytes, or X25519 (RFC 7748,
-    /// 6.1), 32 bytes. It is a number, and no key yet: derive keys from it.
+    /// Computes the secret shared with a peer on this thread: by ECDH (SP 800-56A, 5.7.1.2), 32, 48 or 66 bytes, or by
+    /// X25519 (RFC 7748, 6.1), 32 bytes. The secret is not a uniform key: derive keys from it.
     ///
     /// ```
     /// use oarlock::keys::{KeyType, PrivateKey};
@@ -72,8 +72,8 @@ impl PrivateKey {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for a key that does not agree on secrets, and for a peer's of another type;
-    /// [`Error::InvalidKey`] for a peer's key of small order, with which the secret would be known to all.
+    /// [`Error::InvalidInput`] for a key that cannot agree on secrets, and for a peer's key of another type;
+    /// [`Error::InvalidKey`] for a peer's key of small order, for which anyone could compute the secret.
     pub fn agree(&self, peer: &PublicKey) -> Result<Zeroizing<Vec<u8>>, Error> {
         match (&self.0.private, &*peer.0) {
             (Private::Ec(key), Public::Ec(point)) if self.key_type() == peer.key_type() => {
@@ -103,11 +103,11 @@ impl PrivateKey {
         }
     }
 
-    /// Returns the secret of 32 bytes that a ciphertext carries (FIPS 203, 7.3), on this thread. For a ciphertext that was
-    /// altered, or made for another key, it is a secret that nobody else has, and no error.
+    /// Returns the 32-byte secret that a ciphertext carries (FIPS 203, 7.3), on this thread. A ciphertext that was altered
+    /// or created for another key causes no error: it returns a secret that no peer shares.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for a key that is not of ML-KEM, and for a ciphertext of another length than
+    /// [`Error::InvalidInput`] for a key that is not an ML-KEM key, and for a ciphertext whose length is not
     /// [`MlKem::ciphertext_bytes`](crate::agreement::MlKem::ciphertext_bytes).
     pub fn decapsulate(&self, ciphertext: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
         let Private::MlKem(key) = &self.0.private else {
@@ -123,7 +123,7 @@ impl PublicKey {
     /// Verifies a signature of a message, on this thread.
     ///
     /// # Errors
-    /// [`Error::InvalidSignature`] if it was not made of this message by this key and scheme; [`Error::InvalidInput`] as
+    /// [`Error::InvalidSignature`] if this key and scheme did not sign this message; [`Error::InvalidInput`] in the cases of
     /// [`PrivateKey::sign`].
     pub fn verify(&self, scheme: &Scheme, message: &[u8], signature: &[u8]) -> Result<(), Error> {
         match (&*self.0, scheme) {
@@ -150,8 +150,8 @@ impl PublicKey {
     /// Verifies a signature of a message by its digest, on this thread.
     ///
     /// # Errors
-    /// Those of [`verify`](Self::verify); [`Error::InvalidInput`] for a digest of another length than the scheme's hash has,
-    /// and for Ed25519 and ML-DSA.
+    /// Those of [`verify`](Self::verify); [`Error::InvalidInput`] for a digest whose length is not that of the scheme's
+    /// hash, and for Ed25519 and ML-DSA.
     pub fn verify_digest(
         &self,
         scheme: &Scheme,
@@ -176,8 +176,8 @@ impl PublicKey {
         }
     }
 
-    /// Generates a secret of 32 bytes, and the ciphertext that carries it to the holder of the private key (FIPS 203, 7.2), on
-    /// this thread: ciphertext, then secret.
+    /// Generates a 32-byte secret and the ciphertext that carries it to the holder of the private key (FIPS 203, 7.2), on
+    /// this thread. Returns the ciphertext, then the secret.
     ///
     /// ```
     /// use oarlock::keys::{KeyType, MlKem, PrivateKey};
@@ -189,7 +189,7 @@ impl PublicKey {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for a key that is not of ML-KEM, and [`Error::DeviceFailed`] where memory has run out.
+    /// [`Error::InvalidInput`] for a key that is not an ML-KEM key, and [`Error::DeviceFailed`] if memory is exhausted.
     pub fn encapsulate(&self) -> Result<(Vec<u8>, Zeroizing<Vec<u8>>), Error> {
         let Public::MlKem(key) = &*self.0 else {
             return Err(no_encapsulation(self.key_type()));

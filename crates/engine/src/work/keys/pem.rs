@@ -1,4 +1,4 @@
-//! Keys as text.
+//! Parses keys in text form.
 
 use pkcs8::der::pem;
 use zeroize::Zeroizing;
@@ -6,27 +6,27 @@ use zeroize::Zeroizing;
 use super::invalid;
 use crate::Error;
 
-/// The text of a key, or `None` where it is DER. PEM may have words before its first line.
+/// Returns the text of a key, or `None` if it is DER. PEM may have other text before its first line.
 pub(super) fn text(key: &[u8], is_text: impl FnOnce(&[u8]) -> bool) -> Result<Option<&str>, Error> {
     let is_pem = key.windows(BEGIN.len()).any(|here| here == BEGIN);
     if !is_pem && !is_text(key) {
         return Ok(None);
     }
-    // A NUL at its end, as C's strings have it, is not of the text.
+    // A trailing NUL, as in C strings, is not part of the text.
     let text = key.strip_suffix(b"\0").unwrap_or(key);
     let text = std::str::from_utf8(text)
         .map_err(|_| invalid("the key begins as text and has bytes that are none"))?;
     Ok(Some(text.trim()))
 }
 
-/// The label of a text in PEM and what it holds.
+/// Returns the label of a PEM text and the decoded bytes.
 pub(super) fn decoded(text: &str) -> Result<(&str, Zeroizing<Vec<u8>>), Error> {
     if text.contains("\nProc-Type:") {
         return Err(encrypted());
     }
     let text = without_parameters(text);
     let not_pem = |error: pem::Error| invalid(format!("not a key in PEM: {error}"));
-    // OpenSSH's lines are longer than those of RFC 7468.
+    // OpenSSH's lines are longer than RFC 7468 permits.
     let mut decoder = pem::Decoder::new_detect_wrap(text.as_bytes()).map_err(not_pem)?;
     let mut bytes = Zeroizing::new(Vec::new());
     let label = decoder.type_label();
@@ -34,7 +34,7 @@ pub(super) fn decoded(text: &str) -> Result<(&str, Zeroizing<Vec<u8>>), Error> {
     Ok((label, bytes))
 }
 
-/// Skips the parameters of a curve, which `openssl ecparam -genkey` writes before the key. The key has them too.
+/// Skips a curve's parameters, which `openssl ecparam -genkey` writes before the key. The key repeats them.
 fn without_parameters(text: &str) -> &str {
     match text.split_once(PARAMETERS_END) {
         Some((before, after)) if before.contains(PARAMETERS_BEGIN) => after.trim_start(),

@@ -18,11 +18,11 @@ use crate::aws_lc::ec::Curve;
 use crate::work::rsa::key::RsaPrivateKey;
 
 impl PrivateKey {
-    /// Reads a private key that is not encrypted: PKCS#8 in DER or PEM (`PRIVATE KEY`), SEC 1 in either (`EC PRIVATE KEY`),
-    /// PKCS#1 in either (`RSA PRIVATE KEY`), or, with the feature `ssh`, OpenSSH's own (`OPENSSH PRIVATE KEY`).
+    /// Parses an unencrypted private key: PKCS#8 in DER or PEM (`PRIVATE KEY`), SEC 1 in DER or PEM (`EC PRIVATE KEY`),
+    /// PKCS#1 in DER or PEM (`RSA PRIVATE KEY`), or, with the feature `ssh`, OpenSSH's own format (`OPENSSH PRIVATE KEY`).
     ///
-    /// A private key of ML-KEM or ML-DSA may be a seed, an expanded key or both (RFC 9935, 6; RFC 9881, 6). The curve of a key
-    /// is named, and is P-256, P-384 or P-521.
+    /// An ML-KEM or ML-DSA private key may be a seed, an expanded key or both (RFC 9935, 6; RFC 9881, 6). A curve must be
+    /// given by name, and be P-256, P-384 or P-521.
     ///
     /// ```
     /// use oarlock::keys::{KeyType, PrivateKey};
@@ -36,9 +36,9 @@ impl PrivateKey {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] says what is wrong: an encrypted key, a form or an algorithm that is not known, another curve or
-    /// explicit parameters of one, a number out of range, bytes after the key, or parts that contradict each other: the halves
-    /// of the key, or a seed and an expanded key.
+    /// [`Error::InvalidKey`] says what is wrong: an encrypted key, an unknown format or algorithm, another curve or explicit
+    /// curve parameters, a number out of range, bytes after the key, or parts that contradict each other: the halves of the
+    /// key, or a seed and an expanded key.
     pub fn from_bytes(key: &[u8]) -> Result<Self, Error> {
         let Some(text) = pem::text(key, |_| false)? else {
             return Self::from_der(key);
@@ -91,7 +91,7 @@ impl PrivateKey {
         Ok(key)
     }
 
-    /// Reads an ECPrivateKey (RFC 5915, 3), whose curve may be named in the structure around it.
+    /// Parses an ECPrivateKey (RFC 5915, 3), whose curve may be named in the enclosing structure.
     fn from_sec1(der: &[u8], named: Option<Curve>) -> Result<Self, Error> {
         let parts = || {
             let mut reader = elements(der)?;
@@ -132,7 +132,7 @@ impl PrivateKey {
         Ok(key)
     }
 
-    /// Reads a seed, an expanded key or both, of ML-KEM (RFC 9935, 6) or ML-DSA (RFC 9881, 6).
+    /// Parses a seed, an expanded key or both, for ML-KEM (RFC 9935, 6) or ML-DSA (RFC 9881, 6).
     fn from_choice(key_type: KeyType, der: &[u8]) -> Result<Self, Error> {
         let malformed = |error: der::Error| {
             let rfc = match key_type {
@@ -197,7 +197,7 @@ impl PrivateKey {
         }
     }
 
-    /// Compares the public half with what came along.
+    /// Checks that the public half equals `public`, which was stored with the private key.
     pub(super) fn check_public(&self, public: &PublicKey) -> Result<(), Error> {
         if self.public_key() == public {
             return Ok(());
@@ -208,19 +208,19 @@ impl PrivateKey {
         )))
     }
 
-    /// Writes PKCS#8 in DER, of version 1: a key of a curve of NIST with its public half (RFC 5915, 3), and one of ML-KEM or
-    /// ML-DSA as its seed, or expanded where that is not known.
+    /// Encodes the key as PKCS#8 in DER, version 1. A NIST-curve key includes its public half (RFC 5915, 3). An ML-KEM or
+    /// ML-DSA key is written as its seed, or expanded if the seed is unknown.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for a key of RSA that a device holds, or that is without its primes.
+    /// [`Error::InvalidInput`] for an RSA key that a device holds or that lacks its primes.
     pub fn to_pkcs8_der(&self) -> Result<Zeroizing<Vec<u8>>, Error> {
         self.document().map(|document| document.to_bytes())
     }
 
-    /// Writes PKCS#8 in PEM (`PRIVATE KEY`), with a newline at the end of each line.
+    /// Encodes the key as PKCS#8 in PEM (`PRIVATE KEY`), with a newline at the end of each line.
     ///
     /// # Errors
-    /// As [`to_pkcs8_der`](Self::to_pkcs8_der).
+    /// Those of [`to_pkcs8_der`](Self::to_pkcs8_der).
     pub fn to_pkcs8_pem(&self) -> Result<Zeroizing<String>, Error> {
         let pem = self.document()?.to_pem("PRIVATE KEY", LineEnding::LF);
         pem.map_err(|error| not_written(&error))
@@ -258,7 +258,7 @@ impl PrivateKey {
     }
 }
 
-/// ECPrivateKey without the curve, which stands in the structure around it.
+/// Encodes an ECPrivateKey without the curve, which the enclosing structure names.
 fn sec1(scalar: &OctetStringRef, public: &PublicKey) -> Result<Vec<u8>, der::Error> {
     let point = public.to_raw().map_err(|_| Tag::BitString.value_error())?;
     let point = ContextSpecific {
@@ -266,7 +266,7 @@ fn sec1(scalar: &OctetStringRef, public: &PublicKey) -> Result<Vec<u8>, der::Err
         tag_mode: TagMode::Explicit,
         value: BitStringRef::from_bytes(&point)?,
     };
-    // With room for all of it, so that no copy of the scalar stays behind.
+    // Enough capacity for the whole body: growing it would leave a copy of the scalar behind.
     let mut body = Zeroizing::new(Vec::with_capacity(SEC1_BYTES_MAX));
     1u8.encode_to_vec(&mut body)?;
     scalar.encode_to_vec(&mut body)?;
@@ -283,7 +283,7 @@ fn seed(octets: &OctetStringRef) -> Result<Vec<u8>, der::Error> {
     seed.to_der()
 }
 
-/// RSAPrivateKey (RFC 8017, A.1.2).
+/// Encodes an RSAPrivateKey (RFC 8017, A.1.2).
 fn pkcs1(key: &RsaPrivateKey) -> Result<Zeroizing<Vec<u8>>, Error> {
     let numbers = key.secret_numbers()?.ok_or_else(|| {
         Error::InvalidInput("the key is held by a device, which does not give it away".into())
@@ -309,7 +309,7 @@ fn pkcs1(key: &RsaPrivateKey) -> Result<Zeroizing<Vec<u8>>, Error> {
     Ok(Zeroizing::new(der))
 }
 
-/// The tag of the seed in the choice that a private key of ML-KEM or ML-DSA is.
+/// The tag of the seed in the CHOICE that is an ML-KEM or ML-DSA private key.
 const SEED: TagNumber = TagNumber(0);
-/// More than the body of the longest ECPrivateKey, P-521's, of some 210.
+/// More than the longest ECPrivateKey body, that of P-521 with about 210 bytes.
 const SEC1_BYTES_MAX: usize = 256;

@@ -1,4 +1,4 @@
-//! A request of a key, as a job has it: what it owns, and what comes of it.
+//! A key's request as a job owns it, with its result.
 
 use super::scheme::Scheme;
 use super::{KeyType, PrivateKey, PublicKey};
@@ -9,24 +9,24 @@ use crate::work::shape::{BatchKey, BatchKind};
 
 /// A request for a key's operation. Wiped on drop.
 pub(crate) enum KeyRequest {
-    /// The signature of a message.
+    /// Signs a message.
     Sign(PrivateKey, Scheme, Buffer),
-    /// The signature of a message whose digest this is.
+    /// Signs a message by its digest.
     SignDigest(PrivateKey, Scheme, Buffer),
-    /// The secret shared with a peer.
+    /// Computes the secret shared with a peer.
     Agree(PrivateKey, PublicKey),
-    /// The secret in a ciphertext.
+    /// Returns the secret in a ciphertext.
     Decapsulate(PrivateKey, Buffer),
-    /// Nothing, if the second is the signature of the first.
+    /// Checks that the second buffer is a signature of the first; the result is empty.
     Verify(PublicKey, Scheme, Buffer, Buffer),
-    /// Nothing, if the second is the signature of a message whose digest is the first.
+    /// Checks that the second buffer is a signature of the message whose digest is the first; the result is empty.
     VerifyDigest(PublicKey, Scheme, Buffer, Buffer),
-    /// A ciphertext, and behind it the secret in it.
+    /// Returns a ciphertext followed by the secret in it.
     Encapsulate(PublicKey),
 }
 
 impl KeyRequest {
-    /// Computes it on this thread.
+    /// Computes the request on this thread.
     pub(crate) fn run(&self) -> Result<Buffer, Error> {
         match self {
             Self::Sign(key, scheme, message) => key.sign(scheme, message).map(Buffer::new),
@@ -50,7 +50,7 @@ impl KeyRequest {
         }
     }
 
-    /// Returns the class of the request; requests of one class take about equally long.
+    /// Returns the class of the request. Requests of one class take about the same time.
     pub(crate) fn batch_key(&self) -> BatchKey {
         let (key_type, signs) = match self {
             Self::Sign(key, ..) | Self::SignDigest(key, ..) => (key.key_type(), true),
@@ -72,7 +72,7 @@ impl KeyRequest {
         })
     }
 
-    /// Whether it needs a private key.
+    /// Whether the request uses a private key.
     pub(crate) fn is_private(&self) -> bool {
         matches!(
             self,

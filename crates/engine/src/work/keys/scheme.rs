@@ -12,14 +12,14 @@ use crate::work::rsa::scheme::SignatureScheme;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Scheme {
-    /// A scheme of RSA. Signatures are as long as the modulus.
+    /// An RSA scheme. Signatures are as long as the modulus.
     Rsa(SignatureScheme),
-    /// ECDSA (FIPS 186-5, 6) of a digest by SHA-256, SHA-384 or SHA-512, on any of the curves. Signatures are DER (RFC 3279,
-    /// 2.2.3), of up to 72, 104 or 139 bytes.
+    /// ECDSA (FIPS 186-5, 6) over a SHA-256, SHA-384 or SHA-512 digest, on any of the curves. Signatures are DER (RFC 3279,
+    /// 2.2.3) of up to 72, 104 or 139 bytes.
     Ecdsa(Hash),
-    /// Ed25519 (RFC 8032, 5.1): without a context, of whole messages alone. Signatures have 64 bytes.
+    /// Ed25519 (RFC 8032, 5.1) without a context. It signs only whole messages. Signatures have 64 bytes.
     Ed25519,
-    /// ML-DSA (FIPS 204, 5.2), of whole messages alone. Signatures have 2420, 3309 or 4627 bytes.
+    /// ML-DSA (FIPS 204, 5.2). It signs only whole messages. Signatures have 2420, 3309 or 4627 bytes.
     MlDsa {
         /// The context string (FIPS 204, 5.2), of up to 255 bytes; empty unless a protocol defines one.
         context: Vec<u8>,
@@ -32,8 +32,8 @@ impl Scheme {
         context: Vec::new(),
     };
 
-    /// Returns the usual scheme of keys of a type, if they sign: PSS with SHA-256; ECDSA with the hash whose strength is the
-    /// curve's: SHA-256, SHA-384 or SHA-512; Ed25519; ML-DSA without a context.
+    /// Returns the usual scheme of a key type, or `None` if its keys cannot sign: PSS with SHA-256 for RSA; ECDSA with the
+    /// hash that matches the curve's strength (SHA-256, SHA-384 or SHA-512); Ed25519; ML-DSA without a context.
     pub const fn usual(key_type: KeyType) -> Option<Self> {
         Some(match key_type {
             KeyType::Rsa => Self::Rsa(SignatureScheme::Pss(Hash::Sha256)),
@@ -46,7 +46,7 @@ impl Scheme {
         })
     }
 
-    /// Returns the hash function of the message, where the scheme signs a digest.
+    /// Returns the hash function of the message, or `None` if the scheme signs whole messages.
     pub const fn hash(&self) -> Option<Hash> {
         match self {
             Self::Rsa(scheme) => Some(scheme.hash()),
@@ -55,7 +55,7 @@ impl Scheme {
         }
     }
 
-    /// Refuses a hash that ECDSA is not offered with.
+    /// Rejects hashes that ECDSA does not support here.
     pub(crate) fn check_ecdsa_hash(hash: Hash) -> Result<(), Error> {
         match hash {
             Hash::Sha256 | Hash::Sha384 | Hash::Sha512 => Ok(()),

@@ -1,4 +1,4 @@
-//! A signature, as RustCrypto's traits have it.
+//! A signature type for RustCrypto's traits.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use pkcs8::der::{self, asn1::BitString};
 use pkcs8::spki::SignatureBitStringEncoding;
 use signature::SignatureEncoding;
 
-/// A signature, as its scheme writes it: of RSA as long as the modulus, of ECDSA in DER, of others of one length.
+/// A signature in the encoding of its scheme: as long as the modulus for RSA, DER for ECDSA, of fixed length for others.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Signature(pub(crate) Box<[u8]>);
 
@@ -26,7 +26,7 @@ impl AsRef<[u8]> for Signature {
     }
 }
 
-/// Takes every length; one that is not that of the key and scheme does not verify.
+/// Accepts any length. A signature of the wrong length fails to verify.
 impl TryFrom<&[u8]> for Signature {
     type Error = signature::Error;
 

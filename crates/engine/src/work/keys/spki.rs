@@ -1,4 +1,4 @@
-//! Public keys in SubjectPublicKeyInfo (RFC 5280, 4.1.2.7), and how algorithms are identified there and in PKCS#8.
+//! Public keys in SubjectPublicKeyInfo (RFC 5280, 4.1.2.7), and the algorithm identifiers used there and in PKCS#8.
 
 use pkcs8::der::asn1::{AnyRef, BitStringRef};
 use pkcs8::der::pem::LineEnding;
@@ -16,8 +16,8 @@ use crate::aws_lc::ml_kem::MlKem;
 use crate::work::rsa::key::RsaPublicKey;
 
 impl PublicKey {
-    /// Reads a public key: SubjectPublicKeyInfo in DER or PEM (`PUBLIC KEY`, RFC 7468, 13), PKCS#1 in either
-    /// (`RSA PUBLIC KEY`) or, with the feature `ssh`, a line of OpenSSH's (`ssh-ed25519 ...`, `ecdsa-sha2-nistp256 ...`,
+    /// Parses a public key: SubjectPublicKeyInfo in DER or PEM (`PUBLIC KEY`, RFC 7468, 13), PKCS#1 in DER or PEM (`RSA
+    /// PUBLIC KEY`) or, with the feature `ssh`, an OpenSSH public-key line (`ssh-ed25519 ...`, `ecdsa-sha2-nistp256 ...`,
     /// `ssh-rsa ...`).
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl PublicKey {
         Self::from_bits(key_type, info.subject_public_key)
     }
 
-    /// Makes a key from the bit string that SubjectPublicKeyInfo and PKCS#8 have.
+    /// Parses a key from the bit string in SubjectPublicKeyInfo and PKCS#8.
     pub(super) fn from_bits(key_type: KeyType, bits: BitStringRef<'_>) -> Result<Self, Error> {
         let bytes = bits
             .as_bytes()
@@ -73,18 +73,18 @@ impl PublicKey {
         }
     }
 
-    /// Writes SubjectPublicKeyInfo in DER.
+    /// Encodes the key as SubjectPublicKeyInfo in DER.
     ///
     /// # Errors
-    /// [`Error::DeviceFailed`] where memory has run out.
+    /// [`Error::DeviceFailed`] if memory is exhausted.
     pub fn to_spki_der(&self) -> Result<Vec<u8>, Error> {
         self.document().map(Document::into_vec)
     }
 
-    /// Writes SubjectPublicKeyInfo in PEM (`PUBLIC KEY`), with a newline at the end of each line.
+    /// Encodes the key as SubjectPublicKeyInfo in PEM (`PUBLIC KEY`), with a newline at the end of each line.
     ///
     /// # Errors
-    /// [`Error::DeviceFailed`] where memory has run out.
+    /// [`Error::DeviceFailed`] if memory is exhausted.
     pub fn to_spki_pem(&self) -> Result<String, Error> {
         let pem = self.document()?.to_pem("PUBLIC KEY", LineEnding::LF);
         pem.map_err(|error| not_written(&error))
@@ -106,7 +106,7 @@ impl PublicKey {
     }
 }
 
-/// Returns the algorithm identifier of a type.
+/// Returns the algorithm identifier of a key type.
 pub(crate) fn algorithm(key_type: KeyType) -> AlgorithmIdentifierRef<'static> {
     let (oid, parameters) = match key_type {
         KeyType::Rsa => (pkcs1::ALGORITHM_OID, Some(AnyRef::NULL)),
@@ -123,7 +123,7 @@ pub(crate) fn algorithm(key_type: KeyType) -> AlgorithmIdentifierRef<'static> {
     AlgorithmIdentifierRef { oid, parameters }
 }
 
-/// The type of this identifier.
+/// Returns the key type of an algorithm identifier.
 pub(super) fn key_type(given: AlgorithmIdentifierRef<'_>) -> Result<KeyType, Error> {
     if given.oid == EC {
         let parameters = given
@@ -139,7 +139,7 @@ pub(super) fn key_type(given: AlgorithmIdentifierRef<'_>) -> Result<KeyType, Err
             given.oid
         ))
     })?;
-    // Those of RSA were not looked at before there were other types, and are left out by some programs.
+    // RSA's parameters are not checked: some programs omit them, and earlier versions accepted any.
     if key_type != KeyType::Rsa && given.parameters.is_some() {
         return Err(invalid(format!(
             "the identifier of {key_type} has parameters, and must have none"
@@ -148,7 +148,7 @@ pub(super) fn key_type(given: AlgorithmIdentifierRef<'_>) -> Result<KeyType, Err
     Ok(key_type)
 }
 
-/// The curve that parameters name (RFC 5480, 2.1.1).
+/// Returns the curve that the parameters name (RFC 5480, 2.1.1).
 pub(super) fn curve(parameters: AnyRef<'_>) -> Result<Curve, Error> {
     match parameters.tag() {
         Tag::ObjectIdentifier => {}
@@ -170,7 +170,7 @@ pub(super) fn curve(parameters: AnyRef<'_>) -> Result<Curve, Error> {
     })
 }
 
-/// RFC 5480, 2.1.1.1.
+/// Returns the identifier of a curve (RFC 5480, 2.1.1.1).
 pub(super) fn curve_oid(curve: Curve) -> &'static ObjectIdentifier {
     match curve {
         Curve::P256 => &P256,
@@ -187,14 +187,14 @@ const EC: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.2.1");
 const P256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.3.1.7");
 const P384: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.132.0.34");
 const P521: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.132.0.35");
-/// RFC 8410, 3.
+/// The identifiers of RFC 8410, 3.
 const X25519: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.101.110");
 const ED25519: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.101.112");
-/// RFC 9935, 3.
+/// The identifiers of RFC 9935, 3.
 const ML_KEM_512: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.16.840.1.101.3.4.4.1");
 const ML_KEM_768: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.16.840.1.101.3.4.4.2");
 const ML_KEM_1024: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.16.840.1.101.3.4.4.3");
-/// RFC 9881, 2.
+/// The identifiers of RFC 9881, 2.
 const ML_DSA_44: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.16.840.1.101.3.4.3.17");
 const ML_DSA_65: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.16.840.1.101.3.4.3.18");
 const ML_DSA_87: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.16.840.1.101.3.4.3.19");

@@ -7,13 +7,13 @@ use crate::work::rsa::padding::Hash;
 
 const RSA_PEM: &str = include_str!("../../../../oarlock/tests/keys/rsa2048.pem");
 
-/// Every type that is generated here.
+/// Returns a new key of every type that can be generated here.
 fn generated() -> impl Iterator<Item = PrivateKey> {
     let types = KeyType::ALL.into_iter().filter(|one| *one != KeyType::Rsa);
     types.map(|one| PrivateKey::generate(one).unwrap())
 }
 
-/// One key of every type.
+/// Returns one key of every type.
 fn keys() -> impl Iterator<Item = PrivateKey> {
     let rsa = PrivateKey::from_bytes(RSA_PEM.as_bytes()).unwrap();
     std::iter::once(rsa).chain(generated())
@@ -185,7 +185,7 @@ fn a_context_is_part_of_what_ml_dsa_signs() {
         );
         let refused = said(key.sign(&with(&[7; 256]), b"message"));
         assert!(refused.contains("256 bytes"), "{refused}");
-        // Hedged: no two signatures are the same.
+        // Hedged signatures never repeat.
         assert_ne!(key.sign(&longest, b"message").unwrap(), signature);
     }
 }

@@ -1,4 +1,4 @@
-//! A queue of a shared board without what computes behind it, in whatever time it is told: for the fuzzer.
+//! A queue of a shared board for the fuzzer, without the code that computes results, in virtual time.
 
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
@@ -7,17 +7,17 @@ use std::time::Duration;
 use super::{Figures, Queue, create};
 use crate::Error;
 
-/// No part of the interface.
+/// Not part of the interface.
 #[doc(hidden)]
 pub struct BareQueue(Queue);
 
 impl BareQueue {
-    /// Makes the file.
+    /// Creates the file.
     pub fn create(path: &Path, units: usize, queues: usize) -> Result<(), Error> {
         create(path, &figures(units), queues)
     }
 
-    /// The first queue that is free.
+    /// Opens the first free queue.
     pub fn open(path: &Path, units: usize) -> Result<Self, Error> {
         Queue::open(path, &figures(units)).map(Self)
     }
@@ -27,13 +27,13 @@ impl BareQueue {
         self.0.push(now_ns, time)
     }
 
-    /// Starts what waits in any of the queues, as far as units are free.
+    /// Starts waiting requests of all queues while units are free.
     pub fn look(&self, now_ns: u64) {
         self.0.advance(now_ns);
     }
 
-    /// The end of the oldest request, if it has been started. None in `Err`: the queue was written over, and what was in
-    /// it is lost.
+    /// Returns the end of the oldest request if it has been started. `None` outside: the queue was overwritten and its
+    /// requests are lost.
     pub fn next_started(&mut self, now_ns: u64) -> Option<Option<u64>> {
         let next = self.0.next_started(now_ns);
         if next.is_err() {
@@ -47,12 +47,12 @@ impl BareQueue {
         self.0.next_end_min(now_ns)
     }
 
-    /// All that the file holds, as any process that maps it can change it.
+    /// Returns all of the file, which any process that maps it can change.
     pub fn file(&self) -> &[AtomicU64] {
         self.0.file.numbers()
     }
 
-    /// Where the queue begins in it, and how long it is.
+    /// Returns the queue's offset and length in the file.
     pub fn place(&self) -> (usize, usize) {
         let place = super::place(self.0.number);
         (place.start, place.len())

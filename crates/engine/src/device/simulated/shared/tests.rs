@@ -1,4 +1,4 @@
-//! The shared board in virtual time, and against threads that write anything to its memory.
+//! The shared board in virtual time, and against threads that write arbitrary values to its memory.
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
@@ -62,14 +62,14 @@ fn queues_take_turns_and_together_get_what_one_alone_gets() {
     for _ in 0..4 {
         one.push(began, MS);
     }
-    // Nobody looks for long: nothing is lost by that, and the turns are as they were.
+    // A long time without a poll loses nothing and keeps the turns.
     two.advance(2000 * MS_NS);
     assert_eq!(
         ends(&mut one, 2000 * MS_NS),
         [1001, 1003, 1005, 1007, 1009, 1010, 1011, 1012]
     );
     assert_eq!(ends(&mut two, 2000 * MS_NS), [1002, 1004, 1006, 1008]);
-    // The units do not work before there is something to do.
+    // A unit does not work before a request arrives.
     one.push(2000 * MS_NS, MS);
     one.advance(2000 * MS_NS);
     assert_eq!(ends(&mut one, 2000 * MS_NS), [2001]);
@@ -106,7 +106,7 @@ fn a_request_waits_until_a_unit_is_free() {
 fn a_full_queue_takes_no_more() {
     let file = File::new(1, 1);
     let mut queue = file.open();
-    // Beyond what a slot's place is counted in.
+    // More than the bits of a slot's place can count.
     for _ in 0..3 {
         for _ in 0..TASKS_MAX {
             assert!(queue.push(MS_NS, Duration::ZERO));
@@ -172,7 +172,7 @@ fn who_comes_after_begins_with_an_empty_queue() {
     gone.push(MS_NS, MS);
     gone.push(MS_NS, MS);
     gone.advance(MS_NS);
-    // As a process that is killed, which leaves it as it is.
+    // Imitate a killed process, which leaves its queue as it is.
     gone.generation = usize::MAX;
     let state = gone.queue(0)[HEAD].load(Relaxed);
     drop(gone);
@@ -206,7 +206,7 @@ fn a_queue_that_is_written_over_keeps_no_other_from_its_turns() {
                 0 => random(&mut seed),
                 1 => 0,
                 2 => u64::MAX,
-                // Waits for as long as possible, from a time to come on.
+                // A request of the longest time that arrives in the future.
                 3 => WAITING | VALUE,
                 4 => STARTED | VALUE,
                 _ => queue[HEAD].load(Relaxed) ^ (1 << (random(&mut seed) % 64)),
@@ -226,7 +226,7 @@ fn a_queue_that_is_written_over_keeps_no_other_from_its_turns() {
         honest.advance(now_ns);
         let found = ends(&mut honest, now_ns);
         done += found.len();
-        // One long request of the attacker's at most is before each of its own, on each unit.
+        // On each unit, at most one long request of the attacker precedes each honest one.
         now_ns += MS_NS + 40 * TIME_NS_MAX * u64::from(round % 100 == 0);
         assert!(honest.first_unit().1 <= now_ns + TIME_NS_MAX);
     }
@@ -272,10 +272,10 @@ fn a_head_that_somebody_moves_past_what_waits_is_noticed() {
     queue.advance(MS_NS);
     let head = &queue.queue(0)[HEAD];
     head.store(head.load(Relaxed) + 1, Relaxed);
-    // The first was started. The second never would be.
+    // The first request was started; the second never would be.
     assert!(queue.next_started(MS_NS).unwrap().is_some());
     assert!(queue.next_started(MS_NS).is_err());
-    // Behind what it holds, where it finds out when it comes there.
+    // The value lies behind the head, so it is noticed when the queue gets there.
     queue.begin_anew();
     slot_of(queue.queue(0), 0).0.store(WAITING, Relaxed);
     queue.advance(10 * MS_NS);
@@ -322,7 +322,7 @@ fn an_owner_that_refills_its_queue_as_fast_as_it_is_emptied_leaves_the_others_th
     let (goes_on, has_begun) = (AtomicBool::new(true), AtomicBool::new(false));
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            // Requests of no time, which came long ago: a unit that was free long ago does them at once.
+            // Requests of no time with an old arrival: a unit that has long been free runs them at once.
             while goes_on.load(Relaxed) {
                 for slot in 0..SLOTS as u64 {
                     let (state, arrival) = slot_of(attacker.queue(attacker.number), slot);
@@ -339,7 +339,7 @@ fn an_owner_that_refills_its_queue_as_fast_as_it_is_emptied_leaves_the_others_th
         for round in 1..=200_u64 {
             let now_ns = round * 1000 * MS_NS;
             assert!(honest.push(now_ns, MS));
-            // A look may meet the attacker in the middle of what it does.
+            // A poll may see a half-finished write of the attacker.
             let is_done = (0..3).any(|_| {
                 honest.advance(now_ns);
                 matches!(honest.next_started(now_ns), Ok(Some(_)))
@@ -381,7 +381,7 @@ fn threads_that_move_it_on_at_once_start_each_request_once() {
             });
         }
     });
-    // What they did takes the units at least so long.
+    // The units need at least this long for the requests done.
     let file = Mapped::open(&file.path(), numbers(4)).unwrap().unwrap();
     let units = &file.numbers()[UNITS..UNITS + 3];
     let last = units.iter().map(|unit| unit.load(Relaxed)).max().unwrap();

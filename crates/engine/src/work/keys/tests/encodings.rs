@@ -1,4 +1,4 @@
-//! Keys in forms that are wrong in one place, each refused by what is wrong with it.
+//! Keys that are wrong in one place. Each is refused with an error that names the fault.
 
 use ::pkcs8::der::asn1::{AnyRef, BitStringRef, ContextSpecific, OctetStringRef};
 use ::pkcs8::der::{Encode, SecretDocument, Tag, TagMode, TagNumber};
@@ -61,7 +61,7 @@ fn tagged(number: u32, inner: AnyRef<'_>) -> Vec<u8> {
     field.to_der().unwrap()
 }
 
-/// ECPrivateKey (RFC 5915, 3).
+/// Encodes an ECPrivateKey (RFC 5915, 3).
 fn sec1(version: u8, scalar: &[u8], parameters: Option<AnyRef<'_>>, point: &[u8]) -> Vec<u8> {
     let parameters = parameters.map_or(Vec::new(), |it| tagged(0, it));
     let mut bits = vec![0];
@@ -102,7 +102,7 @@ fn bytes_after_a_key_are_refused() {
         key.public_key()
     );
     refused(&[&right[..], &[0]].concat(), "not a");
-    // Within the octets of PKCS#8.
+    // Inside the octet string of PKCS#8.
     let more = [&right[..], &[0]].concat();
     refused(&pkcs8(algorithm(P256), &more, None), "RFC 5915");
     let ed25519 = octets(&[[7; 32].as_slice(), &[0]].concat());
@@ -190,7 +190,7 @@ fn scalars_out_of_range_are_refused() {
         let mut largest = order.clone();
         *largest.last_mut().unwrap() -= 1;
         assert!(PrivateKey::from_bytes(&sec1(1, &largest, curve, &[])).is_ok());
-        // RFC 5915, 3: as long as the order.
+        // The scalar must be as long as the order (RFC 5915, 3).
         let long = [&[0][..], &largest].concat();
         refused(&sec1(1, &long, curve, &[]), "bytes: a private key of P-");
         refused(&sec1(1, &[1], curve, &[]), "1 bytes: a private key of P-");
@@ -220,7 +220,7 @@ fn halves_that_do_not_belong_together_are_refused() {
             let wrong = sec1(1, &scalar, curve, &theirs);
             refused(&wrong, SAID);
             refused(&pkcs8(named, &wrong, None), SAID);
-            // A compressed point is the same point.
+            // A compressed point encodes the same point.
             let bytes = ours.len() / 2;
             let compressed = [&[2 + (ours[2 * bytes] & 1)], &ours[1..=bytes]].concat();
             assert!(PrivateKey::from_bytes(&sec1(1, &scalar, curve, &compressed)).is_ok());
@@ -275,7 +275,7 @@ fn seeds_and_expanded_keys_are_read_alone_and_together() {
         for read in [&by_seed, &by_both, &by_expanded] {
             assert_eq!(read.public_key(), key.public_key());
         }
-        // It is written as it can be, and read again.
+        // It is written in the expanded form, and read again.
         let again = PrivateKey::from_bytes(&by_expanded.to_pkcs8_der().unwrap()).unwrap();
         assert_eq!(again.to_raw().unwrap(), expanded);
 
@@ -290,7 +290,7 @@ fn seeds_and_expanded_keys_are_read_alone_and_together() {
         let mut other = seed.to_vec();
         other[0] ^= 1;
         wrong(both(&other, &expanded), "is not that of its seed");
-        // The last bytes are used where a ciphertext is rejected, or are a part of t0.
+        // The last bytes are used when a ciphertext is rejected, or are a part of t0.
         let mut altered = expanded.to_vec();
         *altered.last_mut().unwrap() ^= 1;
         wrong(both(&seed, &altered), "is not that of its seed");
@@ -307,7 +307,7 @@ fn seeds_and_expanded_keys_are_read_alone_and_together() {
         wrong(vec![0x81, 1, 7], "is no seed, expanded key or both");
         wrong(seed.to_vec(), "");
     }
-    // Numbers out of range, or that do not belong together.
+    // Numbers that are out of range or contradict each other.
     for set in MlDsa::ALL {
         let key = PrivateKey::generate(KeyType::MlDsa(set)).unwrap();
         let mut expanded = key.expanded().unwrap();

@@ -1,4 +1,4 @@
-//! Published vectors, through the one type of key that stands for all.
+//! Published vectors, run through the one key type that covers all algorithms.
 
 use oarlock_vectors::{SignatureVector, wycheproof};
 
@@ -40,7 +40,7 @@ fn signatures_of_wycheproof_are_taken_or_refused() {
     }
 }
 
-/// Ours are hedged, so that theirs are verified, and ours too.
+/// Our signatures are hedged, so the test verifies the published ones and our own.
 #[test]
 fn keys_of_wycheproof_sign_as_theirs_or_are_refused() {
     let mut counts = [0, 0];
