@@ -1,5 +1,4 @@
-//! Devices without a queue: what they do keeps a thread of their own busy, so that one that hangs keeps
-//! nobody else from going on.
+//! Devices without a queue. Their calls block pool threads of their own, so a device that hangs delays no other device.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,10 +11,10 @@ use oarlock_threads::pool::Background;
 use oarlock_threads::pool::{Limits, Pool, Scheduling};
 use oarlock_threads::process;
 
-/// A queue in front of a [`BlockingDevice`], with one thread for each call that the device takes at once.
+/// A queue in front of a [`BlockingDevice`], with one thread for each call that the device accepts at once.
 pub struct Blocking {
     shared: Arc<Shared>,
-    /// Always there.
+    /// `None` only during drop.
     pool: Option<Pool>,
     generation: usize,
 }
@@ -34,7 +33,7 @@ struct Queue {
 }
 
 impl Blocking {
-    /// Threads are made when there is something to do.
+    /// Creates the queue. Threads start with the first task.
     pub fn new(device: Arc<dyn BlockingDevice>) -> Self {
         let capacity = device.capacity().clamp(1, CAPACITY_MAX);
         let pool = Pool::new(Limits {
@@ -62,7 +61,7 @@ impl QueuedDevice for Blocking {
         self.shared.device.name()
     }
 
-    /// One more wait than are worked on, for each.
+    /// Returns how many tasks may run and wait: for each running call, one more task waits.
     fn depth(&self) -> usize {
         2 * self.shared.capacity
     }
@@ -95,7 +94,7 @@ impl QueuedDevice for Blocking {
 
 impl Drop for Blocking {
     fn drop(&mut self) {
-        // A child has inherited this from its parent, and the lock may never be released.
+        // A forked child inherits the lock in any state, and nobody there may release it.
         if self.generation != process::fork_generation() {
             return;
         }
@@ -105,7 +104,7 @@ impl Drop for Blocking {
         };
         drop(left);
         if !is_idle {
-            // To drop it would wait for a call that may never return.
+            // Dropping the pool would wait for a call that may never return.
             std::mem::forget(self.pool.take());
         }
     }
@@ -129,14 +128,14 @@ impl Background for Shared {
                 queue.running += 1;
                 task
             };
-            // A panic drops the task, which is then answered as failed.
+            // If the driver panics, the task is dropped, and its drop answers the request as failed.
             let running = Running(self);
             self.device.run(task);
             drop(running);
         }
     }
 
-    /// No thread can be made, or the driver has panicked.
+    /// Fails all waiting tasks: no thread can start, or the driver has panicked.
     fn refused(&self) {
         let left = {
             let mut queue = self.locked();

@@ -1,4 +1,4 @@
-//! Requests under way: which device gets one, what is made of its answer, and which is next if it fails.
+//! Requests in flight: which device gets one, whether its answer is accepted, and which device is next if it fails.
 //!
 //! ```text
 //! submit ── cheap enough ──────────────► here, now
@@ -11,8 +11,8 @@
 //!                          └─ no:  the request goes to the next device; nothing of it was changed
 //! ```
 //!
-//! Each request lies in a [`Slot`], which one of those who want to end it gets. On a device there is a copy
-//! alone, so whatever a device does late or wrongly happens to the copy.
+//! Each request lies in a [`Slot`]; of the parties that want to end it, exactly one gets it. A device only has a copy, so a
+//! late or wrong write never reaches the request.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -40,21 +40,21 @@ use oarlock_threads::page::{DeviceFigure, Gauge};
 use oarlock_threads::process;
 use oarlock_threads::wiped::Wiped;
 
-/// What all sessions of a framework share.
+/// The state that all sessions of a framework share.
 pub(super) struct Core {
     pub(super) engine: Arc<Engine>,
     members: RwLock<Vec<Arc<Member>>>,
-    /// The number of members, for a look without the lock.
+    /// The number of members, readable without the lock.
     members_count: AtomicUsize,
     next_member: AtomicU64,
-    /// The health of all devices that there have been, by name.
+    /// The health of every device ever registered, by name.
     health: Mutex<BTreeMap<String, Arc<Mutex<Health>>>>,
     in_flight: AtomicUsize,
     in_flight_max: usize,
     pub(super) local: Local,
     pub(super) watch: Watch,
     totals: Mutex<BTreeMap<(Arc<str>, Service), OperationStats>>,
-    /// What others see of requests that the CPU does.
+    /// The figures that the shared page shows for requests computed on the CPU.
     shown_cpu: ShownDevice,
     began: Instant,
     pub(super) is_closed: AtomicBool,
@@ -122,7 +122,7 @@ impl Core {
         Ok(())
     }
 
-    /// Its requests go elsewhere.
+    /// Removes a device; its requests move to others. Returns whether it was registered.
     pub(super) fn withdraw(&self, name: &str) -> bool {
         let mut members = self.members.write().unwrap_or_else(PoisonError::into_inner);
         let Some(at) = members.iter().position(|member| *member.name == *name) else {
@@ -148,7 +148,7 @@ impl Core {
         self.members_count.load(Ordering::Relaxed) > 0
     }
 
-    /// A place for one more request.
+    /// Reserves a place for one more request in flight. Returns false if the limit is reached.
     pub(super) fn reserve(&self) -> bool {
         let max = self.in_flight_max;
         let counted = self.in_flight.fetch_add(1, Ordering::Relaxed);
@@ -170,7 +170,7 @@ impl Core {
         self.in_flight.load(Ordering::Relaxed)
     }
 
-    /// Refuses a child of the process that made it: locks may never be released there.
+    /// Returns an error in a forked child of the creating process: locks may never be released there.
     pub(super) fn check_process(&self) -> Result<(), Error> {
         if self.generation == process::fork_generation() {
             return Ok(());
@@ -180,7 +180,7 @@ impl Core {
         ))
     }
 
-    /// Gives a request, which the caller holds, to the device that is expected to be done first.
+    /// Sends a request, which the caller has claimed, to the device that is expected to finish it first.
     pub(super) fn dispatch(&self, flight: &Arc<Flight>, mut parcel: Parcel) {
         loop {
             if self.is_closed.load(Ordering::Relaxed) {
@@ -220,7 +220,7 @@ impl Core {
         }
     }
 
-    /// Chooses the device that is expected to be done first, counting in the queue of each and what a wake-up takes.
+    /// Chooses the device that is expected to finish first, given each queue and the time a wake-up takes.
     fn choose(&self, parcel: &Parcel) -> Choice {
         let (service, bytes) = (parcel.service(), parcel.bytes());
         let compute = self.local.cost(parcel);
@@ -264,7 +264,7 @@ impl Core {
                 let Some(estimate) = member.estimate(now, (service, bytes), &offer, has_key) else {
                     continue;
                 };
-                // A half-open device is tried, fast or not.
+                // A half-open device gets its trial whether it is fast or not.
                 if admission == Admission::Trial {
                     best = Some((Arc::clone(member), estimate));
                     break;
@@ -288,8 +288,8 @@ impl Core {
         }
     }
 
-    /// Gives a device a copy. The request comes back if it has no room.
-    #[allow(clippy::result_large_err)] // It goes on to the next device.
+    /// Submits a copy to a device. Returns the request if the device has no room.
+    #[allow(clippy::result_large_err)] // The caller sends it to the next device.
     fn give(
         &self,
         flight: &Arc<Flight>,
@@ -339,7 +339,7 @@ impl Core {
         let number = member.enter(self.now(), estimate, flight, attempt, what);
         sink.attempt.store(attempt, Ordering::Relaxed);
         sink.number.store(number, Ordering::Release);
-        // It may leave between the choice and here, and then have taken no notice of this one.
+        // The device may leave after it was chosen; its departure then missed this task.
         let refused = if member.has_left.load(Ordering::Acquire) {
             Err(task)
         } else {
@@ -349,14 +349,14 @@ impl Core {
         task.recall();
         member.settle(number, self.now(), false);
         member.with_health(Health::refused);
-        // Unless the caller has cancelled it in the meantime.
+        // The caller may have cancelled the request by now.
         match flight.slot.claim(attempt) {
             Some(parcel) => Err(parcel),
             None => Ok(()),
         }
     }
 
-    /// Takes a request away from an attempt, and gives it to another device than `member`.
+    /// Claims a request from an attempt and sends it to a device other than `member`.
     pub(super) fn give_elsewhere(&self, flight: &Arc<Flight>, attempt: u32, member: &Member) {
         if let Some(mut parcel) = flight.slot.claim(attempt) {
             parcel.passed.push(member.id);
@@ -364,7 +364,7 @@ impl Core {
         }
     }
 
-    /// On the calling thread.
+    /// Computes a request on the calling thread.
     fn compute(&self, flight: &Arc<Flight>, mut parcel: Parcel) {
         let outcome = self.local.compute(&mut parcel);
         self.done(flight, parcel, outcome);
@@ -409,7 +409,7 @@ impl Core {
                 buffers,
             } => {
                 if is_link {
-                    // Before the answer is given: its receiver finds the session ready for the next request.
+                    // Start the next link before answering: the receiver then finds the session ready.
                     for (flight, parcel) in session.link_done(&step, &buffers, outcome.is_ok()) {
                         self.dispatch(&flight, parcel);
                     }
@@ -430,7 +430,7 @@ impl Core {
         }
     }
 
-    /// Counts a request for others to see.
+    /// Counts a request in the figures that other processes see.
     fn show(&self, device: &str, parcel: &Parcel) {
         let shown = self.engine.shown;
         let bytes = parcel.bytes();
@@ -452,7 +452,7 @@ impl Core {
             Service::Digest(_) => Other::Hash,
             Service::Chained { .. } => Other::Chained,
             Service::Random => Other::Random,
-            // The lanes have counted it.
+            // The lanes have already counted it.
             Service::PublicKey if is_local => return,
             Service::PublicKey => Other::PublicKey,
         };
@@ -482,8 +482,8 @@ impl Core {
         known.keys().cloned().collect()
     }
 
-    /// What a device has made of a request: the power, of one with a public key. None where that is
-    /// not right, and the data are as they were.
+    /// Checks a device's result and copies it into the request's buffers; returns the power of a public-key request. If the
+    /// result is wrong, the data stay unchanged.
     fn judge(
         &self,
         member: &Member,
@@ -516,7 +516,7 @@ impl Core {
             return Verdict::Fault(Fault::Breach, "it has changed the length".into());
         }
         if session.material.service() == Service::Random {
-            // Two sources, of which one may be bad.
+            // XOR with aws-lc's bytes: the result is sound if either source is.
             let range = step.layout.encrypted.clone();
             let mut own = Wiped::zeros(range.len());
             crate::aws_lc::random::fill_random(&mut own);
@@ -526,7 +526,7 @@ impl Core {
             return Verdict::Done(Zeroizing::default());
         }
         let tag = step.layout.tag..step.layout.tag + session.material.tag_bytes();
-        // The device says what the tag should be, and was not told what it is.
+        // The device computes the tag without knowing the expected one.
         let is_refused = step.direction == Direction::Decrypt && {
             let mut given = vec![0; tag.len()];
             buffers.take(tag.start, &mut given);
@@ -545,7 +545,7 @@ impl Core {
                 _ => Verdict::Fault(Fault::Breach, "its result is wrong".into()),
             };
         }
-        // What lies outside of the ranges is not the device's: it is the input's.
+        // Bytes outside the ranges come from the input, never from the device.
         let text = step.layout.encrypted.clone();
         let tag = match step.direction {
             Direction::Encrypt => tag,
@@ -583,14 +583,14 @@ impl Watched for Core {
         &self.watch
     }
 
-    /// Has them answer, and takes away what takes too long.
+    /// Polls the devices and takes overdue requests away from them. Returns when to look again.
     fn look(&self) -> Option<Duration> {
         let mut next: Option<Duration> = None;
         let mut sooner = |time: Duration| {
             next = Some(next.map_or(time, |next| next.min(time)));
         };
         for member in self.members() {
-            // Before it is asked, so that what was done by then has answered.
+            // Read the clock before the poll, so that a device has answered all it completed by then.
             let now = self.now();
             if let Some(wait) = member.device.poll() {
                 sooner(wait);
@@ -613,14 +613,14 @@ impl Watched for Core {
 
 enum Verdict {
     Done(Zeroizing<Vec<u8>>),
-    /// The request's own fault.
+    /// The request itself is at fault.
     Refused(Error),
     Fault(Fault, String),
 }
 
-/// Where the answer of a task goes.
+/// Receives the answer of a task.
 struct Attempt {
-    /// Not kept alive by a device that never answers.
+    /// Weak: a device that never answers must not keep the framework alive.
     core: Weak<Core>,
     flight: Arc<Flight>,
     member: Arc<Member>,
@@ -665,19 +665,19 @@ impl Sink for Attempt {
     }
 }
 
-/// What takes less is computed by the thread that asks for it: to queue it and to come back for it takes about as long,
-/// and to wake a thread for it ten times as long.
+/// Requests below this time are computed by the calling thread: queueing one and collecting its result costs about as much,
+/// and waking a thread ten times as much.
 const HERE_MAX: Duration = Duration::from_nanos(2000);
-/// Requests of a batch that take no longer are computed at once, unless they gain in a group: a queue takes over 1 us.
+/// Requests of a batch up to this time are computed at once unless grouping helps them: queueing costs over 1 us.
 const APART_MAX: Duration = Duration::from_nanos(1000);
 
-/// Cancels what is in flight when the last handle goes.
+/// Cancels what is in flight when the last handle is dropped.
 pub(super) struct Closer(pub(super) Arc<Core>);
 
 impl Drop for Closer {
     fn drop(&mut self) {
         let core = &self.0;
-        // A child has inherited this from its parent, and its locks may never be released.
+        // A forked child inherits the locks in any state, and nobody there may release them.
         if core.check_process().is_err() {
             return;
         }

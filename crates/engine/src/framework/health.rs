@@ -1,14 +1,13 @@
-//! Whether a device is given requests: a [breaker](crate::learn::Breaker), and how long an answer may take.
+//! Decides whether a device gets requests, by a [breaker](crate::learn::Breaker), and how long an answer may take.
 //!
-//! One breach of contract opens the breaker as [`FAILURES_MAX`] failures in a row do, and for longer.
+//! One breach of contract opens the breaker, as [`FAILURES_MAX`] failures in a row do, and keeps it open for longer.
 //!
-//! How long an answer may take is measured against the device's own history, as the retransmission
-//! timer of TCP is (RFC 6298): mean and deviation of what requests took, as a multiple of what was
-//! expected of each, so that one history serves all sizes and all depths of the queue. A time-out
-//! doubles until a request succeeds (Karn and Partridge 1987), since a device that is merely slower
-//! than it was would otherwise never be seen to answer.
+//! The time limit follows the device's own history, like TCP's retransmission timer (RFC 6298): the mean and deviation of
+//! measured times as a multiple of the expected time, so one history serves all sizes and queue depths. A time-out doubles
+//! the limit until a request succeeds (Karn and Partridge 1987); without that, a device that has become slower would never
+//! be seen to answer.
 //!
-//! Nothing here looks at a clock: times count from whenever the caller likes.
+//! Nothing here reads a clock: the caller chooses the origin of all times.
 
 use std::time::Duration;
 
@@ -21,9 +20,9 @@ use oarlock_threads::page::DeviceFigure;
 #[derive(Debug, Default)]
 pub(super) struct Health {
     breaker: Breaker,
-    /// What requests took, relative to what was expected. `None` before the first.
+    /// Measured over expected times of requests. `None` before the first.
     history: Option<History>,
-    /// How often time-outs are doubled.
+    /// How many times the time limit is doubled, after time-outs.
     doublings: u32,
     pub(super) counts: Counts,
 }
@@ -34,7 +33,7 @@ struct History {
     deviation: f64,
 }
 
-/// What a device has done.
+/// Counts of a device's requests, by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Requests that were given to it.
@@ -53,7 +52,7 @@ pub struct Counts {
     pub opened: u64,
 }
 
-/// What was wrong.
+/// How a device failed a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// It said so.
@@ -64,7 +63,7 @@ pub(super) enum Fault {
     Breach,
 }
 
-/// How many times what is expected of a request it may take.
+/// The time limit of a request, as a multiple of its expected time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience(f64);
 
@@ -80,14 +79,14 @@ impl Health {
         self.breaker.admission(now)
     }
 
-    /// A request goes there.
+    /// Counts a request as given and begins a trial if the breaker is half open.
     pub(super) fn given(&mut self, now: Duration) {
         self.counts.given += 1;
-        // Whether a trial stalls is seen by its deadline.
+        // The deadline of the request detects a trial that stalls.
         self.breaker.begin_trial(now, Duration::MAX);
     }
 
-    /// A request that was given came back whole, since there was no room.
+    /// Takes back the count of a request that the device had no room for.
     pub(super) fn refused(&mut self) {
         self.counts.given -= 1;
         self.breaker.refused();
@@ -110,7 +109,7 @@ impl Health {
         self.breaker.succeeded(FAILURES);
     }
 
-    /// Returns whether the breaker opened.
+    /// Counts a failure and returns whether it opened the breaker.
     pub(super) fn failed(&mut self, now: Duration, fault: Fault) -> bool {
         match fault {
             Fault::Failed => self.counts.failed += 1,
@@ -128,7 +127,7 @@ impl Health {
         opens
     }
 
-    /// How long a request of which so much is expected may take.
+    /// Returns how long a request of `expected` time may take, including doublings.
     pub(super) fn patience(&self, expected: Duration) -> Duration {
         self.patience_by_now()
             .of(expected)
@@ -136,9 +135,8 @@ impl Health {
             .min(PATIENCE_MAX)
     }
 
-    /// The same by what requests have taken that were answered since: a device that goes on answering, but
-    /// slower than it was, has not stalled. Without doublings, which are for requests to come: many that have
-    /// stalled together are taken away together.
+    /// Returns the limit by requests answered up to now, so a device that answers steadily but more slowly has not stalled.
+    /// It has no doublings, which only apply to later requests: requests that stalled together are taken away together.
     pub(super) fn patience_by_now(&self) -> Patience {
         let factor = match self.history {
             None => FACTOR_AT_FIRST,
@@ -147,7 +145,7 @@ impl Health {
         Patience(factor.clamp(FACTOR_MIN, FACTOR_MAX))
     }
 
-    /// Puts what there is of it where others see it.
+    /// Writes the figures to the shared page.
     pub(super) fn show(&self, shown: ShownDevice) {
         shown.set(DeviceFigure::Given, self.counts.given);
         shown.set(DeviceFigure::Done, self.counts.done);
@@ -168,13 +166,13 @@ impl Health {
     }
 }
 
-/// Failures in a row that open the breaker, from 50 ms up to 51 s.
+/// Three failures in a row open the breaker, for 50 ms at first and up to 51 s.
 const FAILURES: BreakerRule = BreakerRule {
     failures_max: FAILURES_MAX,
     trials: 3,
     pause_ns: BackOff::doubling(OPEN_NS_MIN, OPEN_NS_MIN << 10),
 };
-/// A breach opens it at once and for longer: the next one may be silent.
+/// One breach opens it, for longer: the next one may go unnoticed.
 const BREACHES: BreakerRule = BreakerRule {
     failures_max: 1,
     trials: FAILURES.trials,
@@ -184,10 +182,10 @@ const FAILURES_MAX: u32 = 3;
 const OPEN_NS_MIN: u64 = 50_000_000;
 const DOUBLINGS_MAX: u32 = 10;
 const FACTOR_AT_FIRST: f64 = 8.0;
-/// Twice what is expected is no stall, however regular a device has been.
+/// Twice the expected time is no stall, however regular the device has been.
 const FACTOR_MIN: f64 = 2.0;
 const FACTOR_MAX: f64 = 64.0;
-/// What a busy machine may keep the thread from that looks for answers.
+/// The polling thread may be delayed this long on a busy machine.
 const PATIENCE_MIN: Duration = Duration::from_millis(20);
 const PATIENCE_MAX: Duration = Duration::from_secs(60);
 
@@ -282,18 +280,18 @@ mod tests {
         for times in [2, 4, 16] {
             let mut health = Health::default();
             let share = MS / 10;
-            // Full queues of 512 requests, each of which was expected behind 511 others.
+            // Full queues of 512 requests, each expected to wait for the 511 ahead of it.
             let expected = 512 * share;
             for _ in 0..1000 {
                 health.succeeded(expected, expected);
             }
             let at_first = health.patience(expected);
-            // From now on others have their turns between those under way, the youngest of which was just sent.
+            // From now on other clients take turns between the requests under way, the youngest of which was just sent.
             for place in 1..=400 {
                 let now = place * times * share;
                 let sent_before = (512 - place) * share;
                 health.succeeded(expected, now + sent_before);
-                // Those that are next, of which the youngest has waited no longer.
+                // The next requests; the youngest of them has waited no longer.
                 let waited = now + times * share + sent_before;
                 let patience = health.patience_by_now().of(expected).max(at_first);
                 assert!(
@@ -301,7 +299,7 @@ mod tests {
                     "{times}, {place}: {waited:?}, {patience:?}"
                 );
             }
-            // Nothing is answered any more.
+            // No further answer arrives.
             let waited = 400 * times * share + 111 * share;
             let patience = health.patience_by_now().of(expected).max(at_first);
             assert!(patience < 4 * waited, "{times}: {patience:?}");

@@ -1,5 +1,5 @@
-//! The queue of what the CPU computes. Pool threads empty it, and so do threads that wait for a request: each takes the
-//! oldest request, and of those behind it the ones that can be computed together with it in lanes.
+//! The queue of requests for the CPU. Pool threads and threads that wait for a request empty it: each takes the oldest
+//! request and any behind it that lanes can compute together with it.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,7 +20,7 @@ use crate::work::operation::Service;
 use oarlock_threads::pool::Background;
 use oarlock_threads::wiped::Wiped;
 
-/// Where the queue is, and its requests go when they are done.
+/// The owner of the queue, which receives finished requests.
 pub(super) trait Home: Send + Sync {
     fn local(&self) -> &Local;
     fn done(
@@ -43,21 +43,21 @@ pub(super) struct Local {
 struct Backlog {
     entries: VecDeque<Entry>,
     pending: Duration,
-    /// How many entries there may be before those are looked for that were cancelled.
+    /// The number of entries at which cancelled ones are removed.
     swept_at: usize,
-    /// Pool threads that have come or were asked to.
+    /// Pool threads that have come or were asked to come.
     servers: usize,
 }
 
 pub(super) struct Entry {
     pub(super) flight: Arc<Flight>,
     pub(super) attempt: u32,
-    /// What it can be computed together with.
+    /// Entries of the same class can be computed together; `None` for no grouping.
     pub(super) class: Option<(Service, Direction)>,
     pub(super) cost: Duration,
 }
 
-/// What pool threads are asked to do.
+/// The task of a pool thread: empty the queue.
 struct Server(Weak<dyn Home>);
 
 impl Local {
@@ -71,14 +71,14 @@ impl Local {
         }
     }
 
-    /// What a request takes, alone on one thread.
+    /// Returns the time that a request takes alone on one thread.
     pub(super) fn cost(&self, parcel: &Parcel) -> Duration {
         match &parcel.what {
             Content::Data { session, step, .. } => {
                 let layout = &step.layout;
                 let bytes = layout.authenticated.len() + layout.encrypted.len();
                 let offer = &session.local_offer;
-                // Nobody else has a share in it that would have to be forgotten.
+                // A time of zero keeps all measurements: no other user slows the CPU's rates in a way to forget.
                 let what = (session.material.service(), bytes);
                 self.rates.expected(Duration::ZERO, what, offer).alone
             }
@@ -92,7 +92,7 @@ impl Local {
         }
     }
 
-    /// Until one more of `cost` would be done.
+    /// Returns the time until one more request of `cost` would finish.
     pub(super) fn completion(&self, engine: &Engine, cost: Duration) -> Duration {
         let threads = engine.threads_busy_max();
         let pending = self.locked().pending;
@@ -129,7 +129,7 @@ impl Local {
         }
     }
 
-    /// Whether a pool thread will look at all that waits.
+    /// Whether a pool thread will see everything that waits.
     pub(super) fn is_served(&self) -> bool {
         self.locked().servers > 0
     }
@@ -144,7 +144,7 @@ impl Local {
         true
     }
 
-    /// All that waits, as the framework goes.
+    /// Removes and returns all entries, when the framework closes.
     pub(super) fn drain(&self) -> Vec<Entry> {
         let mut backlog = self.locked();
         backlog.pending = Duration::ZERO;
@@ -157,7 +157,7 @@ impl Local {
         };
         let mut parcels = Vec::with_capacity(group.len());
         for entry in group {
-            // Unless it was cancelled.
+            // The request may have been cancelled.
             if let Some(parcel) = entry.flight.slot.claim(entry.attempt) {
                 parcels.push((entry.flight, parcel));
             }
@@ -187,7 +187,7 @@ impl Local {
             });
         }
         for ((_, parcel), gathered) in parcels.iter_mut().zip(&mut gathered) {
-            // Groups are of data alone.
+            // Groups contain only data.
             if let Content::Data {
                 session,
                 step,
@@ -219,7 +219,7 @@ impl Local {
         }
     }
 
-    /// Computes one request here. The power, of one with a public key.
+    /// Computes one request on this thread. Returns the power for a public-key request.
     pub(super) fn compute(&self, parcel: &mut Parcel) -> Result<Zeroizing<Vec<u8>>, Error> {
         let (session, step, buffers) = match &mut parcel.what {
             Content::PublicKey(request) => {
@@ -262,7 +262,7 @@ impl Local {
 }
 
 impl Backlog {
-    /// Drops entries whose requests were cancelled. Those in flight are bounded, so what is left is.
+    /// Removes entries whose requests were cancelled. Requests in flight are bounded, so the rest is bounded too.
     fn sweep(&mut self) {
         self.entries
             .retain(|entry| entry.flight.slot.is_running(entry.attempt));
@@ -270,7 +270,7 @@ impl Backlog {
         self.swept_at = 2 * self.entries.len();
     }
 
-    /// The oldest, and others of its class.
+    /// Takes the oldest entry and others of its class.
     fn take(&mut self) -> Vec<Entry> {
         let Some(first) = self.entries.pop_front() else {
             return Vec::new();
@@ -331,23 +331,23 @@ impl Background for Server {
                 .filter_map(|entry| entry.flight.slot.rouse())
                 .collect()
         };
-        // The threads that wait for them compute them, if no other thread comes.
+        // If no other thread comes, the threads that wait for these requests compute them.
         wakers.into_iter().for_each(wake);
     }
 }
 
-/// One more pool thread is worth its wake-up where those that come have more than this to do each.
+/// Wake one more pool thread if each of those coming has more than this to do.
 const SERVER_LOAD: Duration = Duration::from_micros(60);
-/// The lanes of a kernel, twice, so that they stay full while lengths differ.
+/// Twice the lanes of a kernel, so that they stay full while lengths differ.
 const GROUP_MAX: usize = 32;
-/// Fewer are not worth a look.
+/// Below this, a sweep for cancelled entries does not pay.
 const SWEEP_MIN: usize = 256;
-/// How far behind the oldest others of its class are looked for.
+/// The number of entries searched for others of the oldest one's class.
 const LOOK_MAX: usize = 64;
-/// What takes less takes no longer than two looks at a clock.
+/// Below this, a request takes no longer than reading the clock twice.
 const TIMED_BYTES_MIN: usize = 4096;
 
-/// A waker is a caller's code, and may panic.
+/// Calls a waker, which is the caller's code and may panic.
 pub(super) fn wake(waker: Waker) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
         std::mem::forget(panic);

@@ -1,4 +1,4 @@
-//! A device of the framework: what it offers, what it has under way, and its health.
+//! A device of the framework: its offers, the tasks it has under way, and its health.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -13,13 +13,13 @@ use crate::device::queued::{QueueOffer, QueuedDevice};
 use crate::work::operation::Service;
 use oarlock_threads::page::DeviceFigure;
 
-/// How far a device's results are believed.
+/// How many of a device's results are checked on the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
-    /// One result in this many is computed again on the CPU and compared; 0 means none. Tags that a device finds wrong
-    /// are always looked at, and results of private keys always checked.
+    /// Computes one result in this many again on the CPU and compares; 0 means none. Tags that a device finds wrong and
+    /// results of private keys are always checked.
     Sample(u32),
-    /// Every result is computed again: for tests, and for devices under suspicion.
+    /// Every result is computed again: for tests and suspect devices.
     All,
 }
 
@@ -33,14 +33,14 @@ pub(super) struct Member {
     checks: AtomicU64,
     offers: RwLock<BTreeMap<Service, Option<QueueOffer>>>,
     pub(super) rates: Rates,
-    /// Also of an earlier registration under this name.
+    /// Shared with earlier registrations under this name.
     pub(super) health: Arc<Mutex<Health>>,
-    /// What others see of it.
+    /// The device's figures on the shared page.
     pub(super) shown: ShownDevice,
     under_way: Mutex<UnderWay>,
     /// The expected time of the requests under way, in ns.
     pending_ns: AtomicU64,
-    /// The number of tasks that it has.
+    /// The number of tasks that the device has.
     tasks: AtomicUsize,
     pub(super) has_left: AtomicBool,
 }
@@ -52,33 +52,33 @@ struct UnderWay {
     window: Window,
 }
 
-/// A task that a device has.
+/// A task given to a device.
 pub(super) struct Outstanding {
     pub(super) flight: Arc<Flight>,
     pub(super) attempt: u32,
     sent: Duration,
-    /// Not before then.
+    /// The task is not overdue before this time.
     due_min: Duration,
     expected: Duration,
     share: Duration,
-    /// It had nothing else then.
+    /// Whether the device had nothing else when it was sent.
     was_alone: bool,
-    /// It was taken away.
+    /// Whether it was taken away.
     is_lost: bool,
     service: Service,
     bytes: usize,
 }
 
-/// What came of a task.
+/// The times of a task that has ended.
 pub(super) struct Settled {
     pub(super) expected: Duration,
     pub(super) took: Duration,
 }
 
-/// What is known of a request before it is given away.
+/// The expected times of a request on this device.
 #[derive(Clone, Copy)]
 pub(super) struct Estimate {
-    /// Until its answer.
+    /// Until the answer.
     pub(super) completion: Duration,
     pub(super) expected: Expected,
 }
@@ -109,7 +109,7 @@ impl Member {
         }
     }
 
-    /// Changes its health, for others to see.
+    /// Changes the device's health and publishes the figures.
     pub(super) fn with_health<T>(&self, change: impl FnOnce(&mut Health) -> T) -> T {
         let mut health = self.health.lock().unwrap_or_else(PoisonError::into_inner);
         let result = change(&mut health);
@@ -119,7 +119,7 @@ impl Member {
         result
     }
 
-    /// What it offers for data.
+    /// Returns the device's offer for a service, asked once and cached.
     pub(super) fn offer(&self, service: Service) -> Option<QueueOffer> {
         let offers = self.offers.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(offer) = offers.get(&service) {
@@ -131,7 +131,7 @@ impl Member {
         *offers.entry(service).or_insert(offer)
     }
 
-    /// Estimates when a request would be answered. `None` if there is no room.
+    /// Estimates when the device would answer a request. `None` if it has no room.
     pub(super) fn estimate(
         &self,
         now: Duration,
@@ -160,7 +160,7 @@ impl Member {
         self.with_health(|health| health.admits(now))
     }
 
-    /// Notes a task before it is given to the device, and returns its number.
+    /// Records a task before it goes to the device, and returns its number.
     pub(super) fn enter(
         &self,
         now: Duration,
@@ -199,7 +199,7 @@ impl Member {
         number
     }
 
-    /// An answer came, or the task came back. None for one that has been settled before.
+    /// Removes a task that was answered or returned. `None` if it was settled before.
     pub(super) fn settle(&self, number: u64, now: Duration, is_measured: bool) -> Option<Settled> {
         let mut under_way = self.under_way();
         let task = under_way.tasks.remove(&number)?;
@@ -223,8 +223,8 @@ impl Member {
         })
     }
 
-    /// Tasks whose time is over, each once, and when the next will be. They stay in the count of what
-    /// the device has until it answers.
+    /// Returns overdue tasks, each once, and when the next becomes overdue. They still count as the device's until it
+    /// answers.
     pub(super) fn overdue(&self, now: Duration) -> (Vec<(Arc<Flight>, u32)>, Option<Duration>) {
         let patience = self.with_health(|health| health.patience_by_now());
         let mut under_way = self.under_way();
@@ -242,7 +242,7 @@ impl Member {
         (overdue, next)
     }
 
-    /// Takes away all that it has, as it leaves.
+    /// Marks the device as gone and takes away all its tasks.
     pub(super) fn leave(&self) -> Vec<(Arc<Flight>, u32)> {
         self.has_left.store(true, Ordering::Relaxed);
         self.shown.set_state(DeviceState::Left);
@@ -268,7 +268,7 @@ impl Member {
         self.tasks.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether the next result is to be computed again.
+    /// Whether to compute the next result again.
     pub(super) fn is_to_be_checked(&self) -> bool {
         match self.check {
             Check::All => true,

@@ -1,11 +1,10 @@
-//! One framework over cores, tokens and boards: any request, on whatever is expected to do it first.
+//! One framework over cores, tokens and boards: any request, on the device that is expected to finish it first.
 //!
-//! A [`Framework`] belongs to an `Accelerator`. Devices with queues of their own
-//! ([`QueuedDevice`]) are registered with it and may leave while it runs. A [`FrameworkSession`] is a key
-//! and a position; a request without one has keys of its own ([`Framework::submit`]). Requests own their
-//! data, and go to the device whose queue, rate and latency promise the first answer, or stay on the CPU. A
-//! device that fails, stalls, lies or leaves loses no request, and what it made of one does not show.
-//! docs/internals/framework.md has the design.
+//! A [`Framework`] belongs to an `Accelerator`. Devices with queues of their own ([`QueuedDevice`]) are registered with it
+//! and may leave while it runs. A [`FrameworkSession`] is a key and a position; a request without one has keys of its own
+//! ([`Framework::submit`]). Requests own their data. Each goes to the device whose queue, rate and latency promise the first
+//! answer, or stays on the CPU. A device that fails, stalls, lies or leaves loses no request, and no partial result of it is
+//! visible. docs/internals/framework.md has the design.
 //!
 //! ```
 //! use oarlock::framework::{Framework, HashAlgorithm, Layout, Request, SessionSpec};
@@ -27,10 +26,9 @@
 //! # Ok::<(), oarlock::Error>(())
 //! ```
 
-// request.rs: what is asked. session.rs: the interface to keys. parcel.rs: requests, keys and positions. core.rs:
-// requests on their way. member.rs: a device. health.rs: whether it
-// gets requests. rates.rs: what they take. local.rs: the CPU's queue. watch.rs: the thread that looks after
-// devices. blocking.rs: devices without a queue.
+// request.rs: requests and answers. session.rs: the interface to keys. parcel.rs: requests, keys and positions. core.rs:
+// requests in flight. member.rs: a device. health.rs: whether it gets requests. rates.rs: its speed. local.rs: the CPU's
+// queue. watch.rs: the thread that polls devices. blocking.rs: devices without a queue.
 
 mod blocking;
 mod core;
@@ -65,21 +63,21 @@ use crate::work::request::PublicKeyRequest;
 use oarlock_threads::job::{Job, QueueFull};
 use oarlock_threads::once::Slot;
 
-/// The CPU and devices with queues. It is a handle: clones and sessions share everything. When the last of them is
-/// dropped, what is in flight is answered with [`Error::Cancelled`].
+/// The CPU and devices with queues, behind one handle: clones and sessions share everything. Dropping the last of them
+/// answers what is in flight with [`Error::Cancelled`].
 ///
-/// It belongs to the process that made it: a forked child makes its own.
+/// It belongs to the process that created it: a forked child creates its own.
 #[derive(Clone)]
 pub struct Framework(Arc<Closer>);
 
 impl Framework {
-    /// One whose requests the pool of `accelerator` computes where no device is faster. Up to 1024 may
-    /// be in flight.
+    /// Creates a framework on the pool of `accelerator`, which computes requests where no device is faster. Up to 1024
+    /// requests may be in flight.
     pub fn new(accelerator: &impl AsRef<Arc<Engine>>) -> Self {
         Self::with_in_flight_max(accelerator, IN_FLIGHT_MAX)
     }
 
-    /// The same, with another bound.
+    /// Creates a framework with another limit on requests in flight.
     pub fn with_in_flight_max(accelerator: &impl AsRef<Arc<Engine>>, count: usize) -> Self {
         Self(Arc::new(Closer(Core::new(
             Arc::clone(accelerator.as_ref()),
@@ -87,16 +85,16 @@ impl Framework {
         ))))
     }
 
-    /// Adds a device; requests that are submitted from now on may go there. What was known of the health
-    /// of a device of this name holds on.
+    /// Adds a device, which may get requests submitted from now on. It inherits the health of an earlier device of this
+    /// name.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for a name that is taken; `cpu` and `software` are.
+    /// [`Error::InvalidInput`] if the name is taken; `cpu` and `software` always are.
     pub fn register(&self, device: Arc<dyn QueuedDevice>, check: Check) -> Result<(), Error> {
         self.0.0.register(device, check)
     }
 
-    /// Removes a device, and gives what it has under way to others. Returns whether it was there.
+    /// Removes a device and moves its requests to others. Returns whether it was registered.
     pub fn withdraw(&self, name: &str) -> bool {
         self.0.0.withdraw(name)
     }
@@ -110,10 +108,10 @@ impl Framework {
             .collect()
     }
 
-    /// Sets up keys.
+    /// Creates a session with the keys of `spec`.
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] and [`Error::InvalidInput`] for lengths that do not fit.
+    /// [`Error::InvalidKey`] and [`Error::InvalidInput`] for wrong lengths.
     pub fn session(&self, spec: &SessionSpec<'_>) -> Result<FrameworkSession, Error> {
         let engine = &self.0.0.engine;
         Ok(FrameworkSession {
@@ -122,8 +120,8 @@ impl Framework {
         })
     }
 
-    /// Submits a request that has [its own keys](Request::with_keys). Nothing is kept of them: they are set up for it,
-    /// on whatever does it, and wiped behind it. Where several requests have the same keys, a session spares that.
+    /// Submits a request that has [its own keys](Request::with_keys). They are set up on the device that computes it and
+    /// wiped afterwards. For several requests with the same keys, use a session, which sets them up once.
     ///
     /// ```
     /// use oarlock::framework::{Framework, Request, SessionSpec};
@@ -147,9 +145,9 @@ impl Framework {
     /// ```
     ///
     /// # Errors
-    /// [`QueueFull`] gives the request back whole, as of [`FrameworkSession::submit`]. The answer of one whose key has
-    /// the wrong length, or that has none, says so.
-    #[allow(clippy::result_large_err)] // It is given back as it was.
+    /// [`QueueFull`] returns the request unchanged, as [`FrameworkSession::submit`] does. A missing key or one of the wrong
+    /// length is an error in the answer.
+    #[allow(clippy::result_large_err)] // The request goes back unchanged.
     pub fn submit(&self, request: Request) -> Result<Job<Answer>, QueueFull<Request>> {
         let core = &self.0.0;
         session::submit(core, request, |keys| {
@@ -164,11 +162,11 @@ impl Framework {
         })
     }
 
-    /// Submits a public-key request. Its answer has the result, without a padding, and no buffers.
+    /// Submits a public-key request. Its answer has the raw result, without padding, and no buffers.
     ///
     /// # Errors
-    /// [`QueueFull`], which gives it back.
-    #[allow(clippy::result_large_err)] // It is given back as it was.
+    /// [`QueueFull`] returns the request.
+    #[allow(clippy::result_large_err)] // The request goes back unchanged.
     pub fn submit_public_key(
         &self,
         request: PublicKeyRequest,
@@ -187,22 +185,21 @@ impl Framework {
         Ok(Job::new(Box::new(InFlight { flight, core })))
     }
 
-    /// Does a batch, with this thread at work too, and returns the answers by request. What the CPU
-    /// computes of it is computed together where that is faster. Any number of requests will do: as many
-    /// are in flight as may be.
+    /// Computes a batch, helped by the calling thread, and returns the answers in the order of the requests. The CPU
+    /// computes requests together where that is faster. The batch may exceed the limit on requests in flight.
     ///
     /// # Errors
-    /// Those of each request are in its answer.
-    #[allow(clippy::result_large_err)] // It is given back as it was.
+    /// Each answer has the error of its request.
+    #[allow(clippy::result_large_err)] // The request goes back unchanged.
     pub fn run_all(&self, batch: Vec<(&FrameworkSession, Request)>) -> Vec<Answer> {
         self.run_batch(batch, |session, request| session.submit(request))
     }
 
-    /// The same for requests that have [their own keys](Request::with_keys).
+    /// Computes a batch as [`run_all`](Self::run_all) does, of requests that have [their own keys](Request::with_keys).
     ///
     /// # Errors
-    /// Those of each request are in its answer.
-    #[allow(clippy::result_large_err)] // It is given back as it was.
+    /// Each answer has the error of its request.
+    #[allow(clippy::result_large_err)] // The request goes back unchanged.
     pub fn run_each(&self, batch: Vec<Request>) -> Vec<Answer> {
         let batch = batch.into_iter().map(|request| ((), request));
         self.run_batch(batch.collect(), |(), request| self.submit(request))
@@ -232,7 +229,7 @@ impl Framework {
                         request = back;
                         match jobs.pop_front() {
                             Some(job) => take(job, &mut answers),
-                            // Of others.
+                            // The requests in flight belong to other callers.
                             None if !self.0.0.local.help() => std::thread::yield_now(),
                             None => {}
                         }
@@ -250,17 +247,17 @@ impl Framework {
             .collect()
     }
 
-    /// Requests that have no answer yet.
+    /// Returns the number of requests without an answer.
     pub fn in_flight(&self) -> usize {
         self.0.0.in_flight()
     }
 
-    /// Counts by device and service.
+    /// Returns counts by device and service.
     pub fn stats(&self) -> BTreeMap<(String, Service), OperationStats> {
         self.0.0.totals()
     }
 
-    /// Every device that there has been, by name. None of them is forgotten when it leaves.
+    /// Returns the health of every device ever registered, by name.
     pub fn health(&self) -> BTreeMap<String, DeviceHealth> {
         let core = &self.0.0;
         let known = core.known_devices().into_iter();
@@ -288,12 +285,12 @@ impl fmt::Debug for Framework {
     }
 }
 
-/// How a device has done.
+/// The health of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceHealth {
-    /// Whether it gets requests.
+    /// Whether the device gets requests.
     pub state: BreakerState,
-    /// What it has done so far.
+    /// Counts since its first registration.
     pub counts: Counts,
 }
 

@@ -1,5 +1,5 @@
-//! Requests on their way, and what they belong to: keys, and how far a stream, a chain or a sequence of
-//! messages has come. No device is part of that: any can do the next request, which says where it begins.
+//! Requests in flight and their sessions: keys, and the position in a stream, a chain or a sequence of messages. The
+//! position belongs to no device: a request says where it begins, so any device can compute the next one.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -22,19 +22,19 @@ use crate::work::operation::{IvBytes, Layout, Material, Service, Step};
 use crate::work::request::PublicKeyRequest;
 use oarlock_threads::once::Slot;
 
-/// A request that was submitted, as its handle and devices see it.
+/// A submitted request, shared by its handle and devices.
 pub(super) struct Flight {
     pub(super) slot: Slot<Parcel, Result<Answer, Error>>,
 }
 
-/// What is asked, with its data.
+/// An operation with its data.
 pub(super) struct Parcel {
     pub(super) what: Content,
-    /// Devices that have failed it, or had no room when asked.
+    /// Devices that failed the request or had no room for it.
     pub(super) passed: Vec<u64>,
-    /// The next of its session waits for its last block.
+    /// Whether the session's next request waits for this one's last block.
     pub(super) is_link: bool,
-    /// Not to be computed at once.
+    /// Whether it must not be computed at once.
     pub(super) is_later: bool,
     pub(super) place: Place,
     pub(super) began: Duration,
@@ -61,7 +61,7 @@ impl Parcel {
         }
     }
 
-    /// Returns the kind of requests that the CPU can compute together with this one, if there is one.
+    /// Returns the class of requests that the CPU can compute together with this one, or `None`.
     pub(super) fn class(&self) -> Option<(Service, Direction)> {
         match &self.what {
             Content::Data { session, step, .. } => session.keys.class(step.direction),
@@ -76,7 +76,7 @@ impl Parcel {
         }
     }
 
-    /// Its tag is in what is encrypted, so that no device can be asked for it and not be told.
+    /// Whether the tag is inside the encrypted data: no device can compute it without being given it.
     pub(super) fn is_for_the_cpu_alone(&self) -> bool {
         match &self.what {
             Content::Data { session, step, .. } => {
@@ -98,7 +98,7 @@ impl Parcel {
 }
 
 impl Parcel {
-    /// Returns the name of the device whose code computes it on the CPU.
+    /// Returns the name of the device whose code computes the request on the CPU.
     pub(super) fn local_device(&self) -> Arc<str> {
         match &self.what {
             Content::Data { session, .. } => Arc::clone(&session.local_name),
@@ -116,16 +116,16 @@ pub(super) struct Inner {
     pub(super) local_offer: QueueOffer,
     pub(super) local_name: Arc<str>,
     position: Mutex<Position>,
-    /// The device that had its last request, which may still have its key; 0 for none.
+    /// The device that had the last request and may still have the key; 0 for none.
     home: AtomicU64,
     requests: AtomicU64,
     bytes: AtomicU64,
     refused: AtomicU64,
 }
 
-/// Where the next request begins.
+/// The start of the session's next request.
 enum Position {
-    /// It takes no IV.
+    /// The service has no IV.
     None,
     Stream {
         geometry: Geometry,
@@ -133,12 +133,11 @@ enum Position {
         skip: usize,
     },
     Chain {
-        /// None while a request is under way whose last block it will be.
+        /// `None` while the request that will produce this block is under way.
         next: Option<IvBytes>,
         waiting: VecDeque<(Arc<Flight>, Parcel)>,
     },
-    /// Its numbers are XORed onto the IV, as those of TLS 1.3 records (RFC 8446, 5.3). None when all
-    /// have been used.
+    /// Message numbers are XORed onto the IV, as in TLS 1.3 records (RFC 8446, 5.3). `None` after the last number.
     Sequence { iv: [u8; 12], next: Option<u64> },
 }
 
@@ -166,7 +165,7 @@ impl Inner {
         })
     }
 
-    /// Where nothing else is said: all the data, with the tag at their end.
+    /// Returns the layout of a request without one: all the data, then the tag.
     pub(super) fn default_layout(&self, bytes: usize) -> Layout {
         let tag_bytes = self.material.tag_bytes();
         let before = bytes.saturating_sub(tag_bytes);
@@ -184,8 +183,8 @@ impl Inner {
         self.home.store(member + 1, Ordering::Relaxed);
     }
 
-    /// What is to be done, with its place in the stream or sequence. None as the IV where it has to wait
-    /// for the request before.
+    /// Returns the operation with its position in the stream or sequence. The IV is `None` if it must wait for the previous
+    /// request.
     pub(super) fn step(
         &self,
         direction: Direction,
@@ -199,7 +198,7 @@ impl Inner {
         self.step_checked(direction, iv, layout, Some(buffers))
     }
 
-    /// With a layout that fits. Only data that are chained are looked at.
+    /// Returns the operation for a layout that fits. Only chained data are read.
     fn step_checked(
         &self,
         direction: Direction,
@@ -267,7 +266,7 @@ impl Inner {
         Ok((step, link))
     }
 
-    /// Leaves a link of a chain for when the one before is done; gives it back where that is by now.
+    /// Queues a link of a chain until the one before is done. Returns it if that has happened by now.
     pub(super) fn leave_waiting(&self, flight: &Arc<Flight>, mut parcel: Parcel) -> Option<Parcel> {
         let mut position = self.locked();
         let Position::Chain { next, waiting } = &mut *position else {
@@ -283,7 +282,7 @@ impl Inner {
         None
     }
 
-    /// A link of a chain is done. Returns the ones that may begin.
+    /// Notes that a link of a chain is done. Returns the links that may begin.
     pub(super) fn link_done(
         &self,
         step: &Step,
@@ -297,14 +296,14 @@ impl Inner {
                 copy_from(buffers.output(), range, &mut end);
                 IvBytes::block(end)
             }
-            // Nobody waits for it: its ciphertext was there from the beginning.
+            // No link waits for a decryption: its ciphertext was known when it was submitted.
             (true, Direction::Decrypt) => return Vec::new(),
             (false, _) => step.iv,
         };
         self.links_from(iv)
     }
 
-    /// The links that wait and may begin where `iv` comes before the first of them.
+    /// Returns the waiting links that may begin, given `iv` for the first of them.
     pub(super) fn links_from(&self, mut iv: IvBytes) -> Vec<(Arc<Flight>, Parcel)> {
         let mut ready = Vec::new();
         let mut position = self.locked();
@@ -313,13 +312,13 @@ impl Inner {
         };
         while let Some((flight, mut parcel)) = waiting.pop_front() {
             parcel.set_iv(iv);
-            // Not on this stack, which many that wait would make deep.
+            // Computing it on this stack would nest one frame for each waiting link.
             parcel.is_later = true;
             let after = parcel.decrypted_end();
             parcel.is_link = after.is_none();
             ready.push((flight, parcel));
             match after {
-                // A decryption keeps nobody waiting: the next IV is in what it was given.
+                // A decryption blocks no later link: its ciphertext already holds the next IV.
                 Some(after) => iv = after,
                 None => return ready,
             }
@@ -328,7 +327,7 @@ impl Inner {
         ready
     }
 
-    /// All links that wait, as the framework goes.
+    /// Removes and returns all waiting links, when the framework closes.
     pub(super) fn take_links(&self) -> Vec<(Arc<Flight>, Parcel)> {
         match &mut *self.locked() {
             Position::Chain { waiting, .. } => std::mem::take(waiting).into(),
@@ -349,7 +348,7 @@ impl Inner {
         }
     }
 
-    /// What was counted since the last time.
+    /// Returns the counts since the last call and resets them.
     pub(super) fn take_counts(&self) -> OperationStats {
         let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
         OperationStats {
@@ -368,13 +367,13 @@ impl Inner {
     }
 }
 
-/// Whether a request is a link of a chain.
+/// The place of a request in a chain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Link {
     None,
-    /// The next waits for it.
+    /// The next request waits for it.
     First,
-    /// It waits for the one before.
+    /// It waits for the previous request.
     Waits,
 }
 
@@ -385,7 +384,7 @@ impl Parcel {
         }
     }
 
-    /// Returns the last block of ciphertext of a decryption.
+    /// Returns the last ciphertext block of a decryption, or `None` for other requests.
     pub(super) fn decrypted_end(&self) -> Option<IvBytes> {
         match &self.what {
             Content::Data { step, buffers, .. } if step.direction == Direction::Decrypt => {
@@ -429,7 +428,7 @@ impl Position {
 }
 
 impl Inner {
-    /// As [`step`](Self::step) for data that are not chained.
+    /// Returns [`step`](Self::step) for `bytes` of data that are not chained.
     pub(super) fn step_of(
         &self,
         direction: Direction,
@@ -460,14 +459,14 @@ fn check_iv(service: Service, bytes: usize) -> Result<(), Error> {
     )))
 }
 
-/// As a big-endian number.
+/// Reads a big-endian number.
 fn counter_of(bytes: &[u8]) -> u128 {
     bytes
         .iter()
         .fold(0, |counter, byte| counter << 8 | u128::from(*byte))
 }
 
-/// The counter block of an IV of so many bytes: ChaCha20's is followed by its counter (RFC 8439, 2.3).
+/// Returns the counter block for an IV of `iv_bytes`: ChaCha20's nonce is followed by its counter (RFC 8439, 2.3).
 fn first_block(iv: u128, iv_bytes: usize) -> IvBytes {
     let counter = if iv_bytes == CHACHA_NONCE_BYTES {
         iv << 32
@@ -477,7 +476,7 @@ fn first_block(iv: u128, iv_bytes: usize) -> IvBytes {
     IvBytes::block(counter.to_be_bytes())
 }
 
-/// Returns the last block of what is encrypted, which is not empty.
+/// Returns the last block of the encrypted range, which is not empty.
 fn last_block(layout: &Layout, buffers: &Buffers) -> IvBytes {
     let mut end = [0; 16];
     let range = layout.encrypted.end - 16..layout.encrypted.end;
@@ -485,7 +484,7 @@ fn last_block(layout: &Layout, buffers: &Buffers) -> IvBytes {
     IvBytes::block(end)
 }
 
-/// Copies a range of all that the segments hold.
+/// Copies a range of the concatenated segments.
 fn copy_from<'a>(segments: impl Iterator<Item = &'a [u8]>, range: Range<usize>, into: &mut [u8]) {
     let mut at = 0;
     for segment in segments {
@@ -499,7 +498,7 @@ fn copy_from<'a>(segments: impl Iterator<Item = &'a [u8]>, range: Range<usize>, 
     }
 }
 
-/// What the CPU offers, as a device would.
+/// Converts the CPU's cost to a device's offer.
 fn offer(cost: Cost) -> QueueOffer {
     let bytes_per_second = if cost.bytes_per_ns.is_finite() {
         cost.bytes_per_second().max(1)

@@ -1,9 +1,7 @@
-//! How long a device takes for a request: what it has offered, mended by what was measured, by kind of
-//! service, size and depth.
+//! The time a device takes for a request: its offer, corrected by measurements for each kind of service, size and depth.
 //!
-//! A device that others use as well is slower while they do. It then gets less, and what it gets may say nothing of it
-//! any more: so what was measured to be slower than offered is forgotten where nothing has confirmed it
-//! for a while, and it is tried again.
+//! A device that others also use is slower while they do. It then gets fewer requests, perhaps too few to measure that it
+//! has recovered. So a measurement slower than the offer decays unless confirmed, and the device is tried again.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -12,20 +10,20 @@ use crate::device::queued::QueueOffer;
 use crate::learn::Median;
 use crate::work::operation::Service;
 
-/// By kind of service and size.
+/// Measured times by kind of service and size.
 pub(super) struct Rates([[Times; SIZES]; Service::ROWS]);
 
 struct Times {
-    /// From submission to answer, when the device had nothing else.
+    /// From submission to answer, on an otherwise idle device.
     alone: Median,
-    /// What was offered for full load, in 1024ths of it.
+    /// Measured time under full load, in 1024ths of the offered time.
     correction: AtomicU32,
-    /// When each of them was measured last, in ms.
+    /// When each was last measured, in ms.
     alone_ms: AtomicU32,
     correction_ms: AtomicU32,
 }
 
-/// What a request is expected to take.
+/// The expected times of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Expected {
     pub(super) alone: Duration,
@@ -45,7 +43,7 @@ impl Rates {
         }))
     }
 
-    /// Where a size was never measured, the offer counts.
+    /// Returns the expected times. Where a size was never measured, the offer counts.
     pub(super) fn expected(
         &self,
         now: Duration,
@@ -86,10 +84,9 @@ impl Rates {
         times.alone_ms.store(ms(now), Ordering::Relaxed);
     }
 
-    /// Requests of these classes took `took` together, under full load, and `expected` was expected. A
-    /// device answers in bunches, so that the time between two answers says nothing; many of them
-    /// do. What they took is put down to all of them alike; since other mixtures follow, each class comes
-    /// to its own.
+    /// Corrects the times of these classes, which took `took` together under full load where `expected` was expected. Many
+    /// devices answer in bunches, so the time between two answers says nothing. All classes get the same correction; as
+    /// mixtures change, each converges to its own.
     fn correct(
         &self,
         now: Duration,
@@ -113,7 +110,7 @@ impl Rates {
     }
 }
 
-/// Answers that follow each other while a device always has more to do.
+/// Consecutive answers of a device that always has more to do.
 #[derive(Default)]
 pub(super) struct Window {
     began: Option<Duration>,
@@ -122,7 +119,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// An answer came `now`; `is_busy`: the device has more to do.
+    /// Records an answer at `now`. `is_busy` says that the device has more to do.
     pub(super) fn answered(
         &mut self,
         rates: &Rates,
@@ -151,8 +148,8 @@ impl Window {
     }
 }
 
-/// What is left of a figure, in parts of what was offered, since it was measured: half of what it exceeds the
-/// offer by, as a power, for each [`MEMORY_MS`]. One that is better than the offer stays.
+/// Returns a measured factor over the offer as it has decayed by now: its excess, as a power, halves every [`MEMORY_MS`]. A
+/// factor better than the offer does not decay.
 fn remembered(times_offered: f64, now: Duration, measured_ms: &AtomicU32) -> f64 {
     let age_ms = ms(now).saturating_sub(measured_ms.load(Ordering::Relaxed));
     if times_offered <= 1.0 || age_ms <= MEMORY_MS {
@@ -166,7 +163,7 @@ fn ms(now: Duration) -> u32 {
     u32::try_from(now.as_millis()).unwrap_or(u32::MAX)
 }
 
-/// Classes by powers of two: requests in one differ by a factor of two at most.
+/// Returns the size class, a power of two: sizes in one class differ by a factor of at most two.
 fn size(bytes: usize) -> usize {
     (bytes.max(1).ilog2() as usize).clamp(SMALLEST, SMALLEST + SIZES - 1) - SMALLEST
 }
@@ -175,14 +172,14 @@ const AS_OFFERED: u32 = 1 << 10;
 const CORRECTION_MIN: f64 = 16.0;
 const CORRECTION_MAX: f64 = 1e9;
 const WINDOW: usize = 32;
-/// Longer than what keeps the thread that asks from a device, so that bunches do not count.
+/// Longer than the polling thread's pauses, so that bunched answers average out.
 const WINDOW_MIN: Duration = Duration::from_millis(2);
-/// How long a measured figure stands. Other load comes and goes in seconds; to try a device again without success makes
-/// one request slow in each such period.
+/// How long a measurement stays in full effect. Other load comes and goes in seconds; a failed retry of a device costs one
+/// slow request in each period.
 const MEMORY_MS: u32 = 1000;
-/// Below 64 bytes.
+/// Class 0 has requests below 64 bytes.
 const SMALLEST: usize = 5;
-/// Up to 1 MiB, and more.
+/// The last class has requests of 1 MiB and more.
 const SIZES: usize = 16;
 
 #[cfg(test)]
@@ -225,7 +222,7 @@ mod tests {
             bytes_per_second: u64::MAX,
         };
         let of = |now, bytes| rates.expected(now, (Service::Random, bytes), &offer).share;
-        // Small ones take 50 us in truth, large ones 400; the mixture changes.
+        // Small requests really take 50 us and large ones 400 us, in a changing mixture.
         let mut window = Window::default();
         let mut now = Duration::ZERO;
         for round in 0..100_000_usize {
@@ -237,7 +234,7 @@ mod tests {
         let (small, large) = (of(now, 100).as_micros(), of(now, 9000).as_micros());
         assert!((37..=63).contains(&small), "{small}");
         assert!((300..=500).contains(&large), "{large}");
-        // An idle device says nothing.
+        // An idle device proves nothing.
         window.answered(&rates, now, false, (Service::Random, 100), of(now, 100));
         window.answered(&rates, now * 2, true, (Service::Random, 100), of(now, 100));
         assert_eq!(of(now, 100).as_micros(), small);
@@ -264,15 +261,15 @@ mod tests {
             of(now).share.as_micros()
         };
         assert!((95..=105).contains(&busy(100, 1000)));
-        // One that takes half of it; three that take three quarters.
+        // One neighbour takes half of the device; three take three quarters.
         let half = busy(200, 6 * WINDOW);
         assert!((170..=210).contains(&half), "{half}");
         let quarter = busy(400, 8 * WINDOW);
         assert!((350..=420).contains(&quarter), "{quarter}");
-        // They go, and it is busy still.
+        // The neighbours go while the device stays busy.
         let whole = busy(100, 12 * WINDOW);
         assert!((95..=120).contains(&whole), "{whole}");
-        // They go, and it gets nothing that would tell.
+        // The neighbours go, but the device gets no requests that would show it.
         let slow = busy(400, 20 * WINDOW);
         assert!((380..=420).contains(&slow), "{slow}");
         let measured = now;
@@ -288,7 +285,7 @@ mod tests {
             "{soon}, {later}"
         );
 
-        // The same of requests alone; what is better than the offer is not forgotten.
+        // The same holds for lone requests; a time better than the offer does not decay.
         let us = Duration::from_micros;
         rates.learn_alone(now, what, us(400));
         assert_eq!(of(now).alone, us(400));

@@ -1,4 +1,4 @@
-//! What is asked, and what comes of it.
+//! Requests and their answers.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -13,7 +13,7 @@ use crate::work::algorithm::{Algorithm, Direction};
 use crate::work::buffers::Buffers;
 use crate::work::operation::{ChainOrder, HashAlgorithm, IvBytes, Layout, Service};
 
-/// What a session, or a request without one, is for, and with which keys.
+/// The service and keys of a session or of a request without one.
 #[derive(Clone, Copy)]
 pub struct SessionSpec<'a> {
     pub(super) service: Service,
@@ -24,7 +24,7 @@ pub struct SessionSpec<'a> {
 }
 
 impl<'a> SessionSpec<'a> {
-    /// A stream cipher or AES-CBC, whose requests follow each other from `iv` on.
+    /// A stream cipher or AES-CBC. Its requests continue from `iv`.
     pub fn cipher(algorithm: Algorithm, key: &'a [u8], iv: &'a [u8]) -> Self {
         Self {
             service: Service::Cipher(algorithm),
@@ -35,8 +35,7 @@ impl<'a> SessionSpec<'a> {
         }
     }
 
-    /// An authenticated cipher. The nonces of its messages are their numbers, from 0, XORed onto `iv`, of
-    /// 12 bytes.
+    /// An authenticated cipher. Each message's nonce is its number, from 0, XORed onto the 12-byte `iv`.
     pub fn aead(algorithm: Algorithm, key: &'a [u8], iv: &'a [u8]) -> Self {
         Self {
             service: Service::Aead(algorithm),
@@ -64,7 +63,7 @@ impl<'a> SessionSpec<'a> {
         }
     }
 
-    /// A cipher and HMAC.
+    /// A cipher chained with HMAC.
     pub fn chained(
         order: ChainOrder,
         (cipher, key, iv): (Algorithm, &'a [u8], &'a [u8]),
@@ -79,7 +78,7 @@ impl<'a> SessionSpec<'a> {
         }
     }
 
-    /// Random bytes. Those of a device are XORed with aws-lc's.
+    /// Random bytes. A device's bytes are XORed with aws-lc's.
     pub fn random() -> Self {
         Self {
             service: Service::Random,
@@ -91,7 +90,7 @@ impl<'a> SessionSpec<'a> {
     }
 }
 
-/// Does not show the keys.
+/// Omits the keys.
 impl fmt::Debug for SessionSpec<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SessionSpec")
@@ -100,7 +99,7 @@ impl fmt::Debug for SessionSpec<'_> {
     }
 }
 
-/// The same, in a request of its own. Wiped on drop.
+/// The keys that a request owns. Wiped on drop.
 #[derive(Clone)]
 pub(super) struct OwnKeys {
     service: Service,
@@ -132,14 +131,14 @@ impl PartialEq for OwnKeys {
 
 impl Eq for OwnKeys {}
 
-/// Does not show the keys.
+/// Omits the keys.
 impl fmt::Debug for OwnKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.spec().fmt(f)
     }
 }
 
-/// What is asked: of a session, or with keys of its own.
+/// An operation on data, with a session's keys or its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     pub(super) keys: Option<Box<OwnKeys>>,
@@ -151,8 +150,8 @@ pub struct Request {
 }
 
 impl Request {
-    /// Encrypt, make a tag, or both. Without a layout the data are all encrypted, or, of a MAC, all
-    /// authenticated; the tag, of services that have one, is at the end.
+    /// Encrypts, creates a tag, or both. Without a layout, all the data are encrypted, or authenticated if the service is a
+    /// MAC; a tag goes at the end.
     pub fn encrypt(buffers: impl Into<Buffers>) -> Self {
         Self {
             keys: None,
@@ -164,7 +163,7 @@ impl Request {
         }
     }
 
-    /// Decrypt, verify the tag, or both.
+    /// Decrypts, verifies the tag, or both.
     pub fn decrypt(buffers: impl Into<Buffers>) -> Self {
         Self {
             direction: Direction::Decrypt,
@@ -172,8 +171,8 @@ impl Request {
         }
     }
 
-    /// With keys of its own, which serve this request alone: for [`Framework::submit`](super::Framework::submit). It
-    /// begins with the IV or nonce of `spec`, unless it has [another](Self::with_iv).
+    /// Gives the request keys of its own, for [`Framework::submit`](super::Framework::submit). It begins with the IV or
+    /// nonce of `spec` unless it has [another](Self::with_iv).
     #[must_use]
     pub fn with_keys(mut self, spec: &SessionSpec<'_>) -> Self {
         self.keys = Some(Box::new(OwnKeys {
@@ -186,40 +185,40 @@ impl Request {
         self
     }
 
-    /// Says which bytes of the data are what.
+    /// Sets which bytes of the data are authenticated, encrypted and the tag.
     #[must_use]
     pub fn with_layout(mut self, layout: Layout) -> Self {
         self.layout = Some(layout);
         self
     }
 
-    /// Gives the request an IV or nonce of its own.
+    /// Sets the request's IV or nonce.
     #[must_use]
     pub fn with_iv(mut self, iv: IvBytes) -> Self {
         self.iv = Iv::Explicit(iv);
         self
     }
 
-    /// Where it is to be computed.
+    /// Sets where the request is computed.
     #[must_use]
     pub fn at(mut self, place: Place) -> Self {
         self.place = place;
         self
     }
 
-    /// Its data: of one that was refused, as they were given.
+    /// Returns the data, unchanged if the request was refused.
     pub fn into_buffers(self) -> Buffers {
         self.buffers
     }
 }
 
-/// Where a request begins.
+/// The IV or nonce of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Iv {
-    /// Where the one before of its session ends, or with the next nonce.
+    /// Continues where the session's previous request ends, or with the next nonce.
     #[default]
     Next,
-    /// This IV or nonce, which the caller must not use twice where the cipher forbids it.
+    /// An explicit IV or nonce. The caller must not use it twice where the cipher forbids that.
     Explicit(IvBytes),
 }
 
@@ -227,30 +226,29 @@ pub enum Iv {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Place {
-    /// Where it is expected to be done first; what takes less than 2 us, at once.
+    /// On the device that is expected to finish first; below 2 us, at once.
     #[default]
     Auto,
     /// On the calling thread.
     Here,
     /// In the CPU's queue.
     Queue,
-    /// As `Auto`, but not at once, where it gains if it is computed with others that come; of what does not, what takes
-    /// less than 1 us is computed at once.
+    /// Like `Auto`, but it waits in the queue if computing it with others helps. Otherwise it is computed at once below 1
+    /// us.
     Together,
-    /// On some device, if one offers it and has room; else in the CPU's queue.
+    /// On a device if one offers it and has room, otherwise in the CPU's queue.
     Device,
 }
 
-/// What came of a request.
+/// The result of a request.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Answer {
-    /// The data that were submitted, with the result in them; without one, as they were.
+    /// The submitted data with the result in them, or unchanged if it failed.
     pub buffers: Buffers,
     /// The result of a public-key request.
     pub power: Zeroizing<Vec<u8>>,
-    /// Whether it was done. [`Error::AuthenticationFailed`] for a tag that is wrong;
-    /// [`Error::Cancelled`] for a framework that was dropped.
+    /// The outcome. [`Error::AuthenticationFailed`] for a wrong tag; [`Error::Cancelled`] if the framework was dropped.
     pub outcome: Result<(), Error>,
     /// The device that computed it; empty if none did.
     pub device: Arc<str>,
@@ -272,12 +270,11 @@ impl Answer {
 pub struct OperationStats {
     /// Requests that were answered.
     pub requests: u64,
-    /// Bytes of them that were encrypted or authenticated.
+    /// Bytes that were encrypted or authenticated.
     pub bytes: u64,
-    /// Requests that were refused because something was wrong with them, such as their tag.
+    /// Requests refused for a fault of their own, such as a wrong tag.
     pub refused: u64,
-    /// The time from submission to answer, of all of them; without those of
-    /// [`FrameworkSession::run`](super::FrameworkSession::run).
+    /// The sum of times from submission to answer, without [`FrameworkSession::run`](super::FrameworkSession::run).
     pub time: Duration,
 }
 

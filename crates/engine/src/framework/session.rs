@@ -1,4 +1,4 @@
-//! The interface to keys and positions, and the handle of a request that was submitted.
+//! The interface to keys and positions, and the handle of a submitted request.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use oarlock_threads::job::{Job, Outcome, Pending, QueueFull};
 use oarlock_threads::once::Slot;
 use oarlock_threads::pool::Parker;
 
-/// Keys and a position, for any number of requests, from any number of threads. Clones share both.
+/// Keys and a position, for any number of requests from any number of threads. Clones share both.
 ///
-/// Requests that go on where the one before ended ([`Iv::Next`]) are ordered by their submission, however
-/// late they are done and wherever: a stream cipher's follow each other in its keystream, AES-CBC's are
-/// chained, and an AEAD's have consecutive nonces.
+/// Requests that continue from the previous one ([`Iv::Next`]) are ordered by submission, whenever and wherever they are
+/// computed: a stream cipher's requests follow each other in the keystream, AES-CBC's are chained, and an AEAD's have
+/// consecutive nonces.
 #[derive(Clone)]
 pub struct FrameworkSession {
     pub(super) inner: Arc<Inner>,
@@ -31,18 +31,18 @@ pub struct FrameworkSession {
 }
 
 impl FrameworkSession {
-    /// What it does.
+    /// Returns the session's service.
     pub fn service(&self) -> Service {
         self.inner.material.service()
     }
 
-    /// Submits a request, which owns its data. It is computed at once if that takes less time than to
-    /// queue it; else it goes to the device that is expected to be done first.
+    /// Submits a request, which owns its data. It is computed at once if that is faster than queueing; otherwise it goes to
+    /// the device that is expected to finish first.
     ///
     /// # Errors
-    /// [`QueueFull`] gives the request back whole where as many are in flight as the framework allows.
-    /// What is wrong with a request is told by its answer, which has its data.
-    #[allow(clippy::result_large_err)] // It is given back as it was, without another allocation.
+    /// [`QueueFull`] returns the request unchanged if the limit on requests in flight is reached. Other errors are in the
+    /// answer, which returns the data.
+    #[allow(clippy::result_large_err)] // The request goes back unchanged, without another allocation.
     pub fn submit(&self, request: Request) -> Result<Job<Answer>, QueueFull<Request>> {
         submit(&self.core.0, request, |keys| match keys {
             None => Ok(Arc::clone(&self.inner)),
@@ -52,12 +52,12 @@ impl FrameworkSession {
         })
     }
 
-    /// Does a request now, with data that stay the caller's, and returns when it is done. Nothing is
-    /// queued and nothing allocated unless a device is registered that is expected to be faster.
+    /// Computes a request on borrowed data and returns when it is done. It queues and allocates nothing unless a registered
+    /// device is expected to be faster.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for a layout that does not fit; [`Error::AuthenticationFailed`], and then the
-    /// data are as they were; [`Error::QueueFull`] where a device would be faster, but the queue is full.
+    /// [`Error::InvalidInput`] for a layout that does not fit; [`Error::AuthenticationFailed`] for a wrong tag, with the
+    /// data unchanged; [`Error::QueueFull`] if a device would be faster but the queue is full.
     pub fn run(
         &self,
         direction: Direction,
@@ -87,14 +87,14 @@ impl FrameworkSession {
             return Ok(());
         }
         let bytes = layout.authenticated.len() + layout.encrypted.len();
-        // Its length is all that is asked of them.
+        // Only the length of the data matters here.
         let (step, _) = self.inner.step_of(direction, iv, layout, data.len())?;
         let outcome = self.inner.keys.run(&step, data);
         self.inner.count(bytes, outcome.is_err());
         outcome
     }
 
-    /// The number of the next message of an AEAD; `None` of others, and when all have been used.
+    /// Returns the number of an AEAD's next message, or `None` for other services and after the last number.
     pub fn next_number(&self) -> Option<u64> {
         self.inner.next_number()
     }
@@ -123,8 +123,8 @@ impl fmt::Debug for FrameworkSession {
     }
 }
 
-/// Submits a request with the keys that `session` finds for it.
-#[allow(clippy::result_large_err)] // It is given back as it was.
+/// Submits a request with the keys that `session` returns for it.
+#[allow(clippy::result_large_err)] // The request goes back unchanged.
 pub(super) fn submit(
     core: &Arc<Core>,
     mut request: Request,
@@ -198,14 +198,14 @@ pub(super) fn submit(
     Ok(job)
 }
 
-/// The handle of a request that was submitted.
+/// The handle of a submitted request.
 pub(super) struct InFlight {
     pub(super) flight: Arc<Flight>,
     pub(super) core: Arc<Core>,
 }
 
 impl InFlight {
-    /// Whether it is of the process that this one was forked from, where its locks may have been held.
+    /// Whether the handle was inherited across a fork, with locks in any state.
     fn is_inherited(&self) -> bool {
         self.core.check_process().is_err()
     }
@@ -219,7 +219,7 @@ impl Pending<Answer> for InFlight {
             if let Poll::Ready(outcome) = self.take_or_leave(&waker) {
                 return outcome;
             }
-            // Rather than sleep, this thread computes what waits, its own request among it.
+            // Instead of sleeping, compute waiting requests, this thread's own included.
             if self.core.local.help() {
                 continue;
             }
@@ -259,7 +259,7 @@ impl Pending<Answer> for InFlight {
         let Some(parcel) = self.flight.slot.claim_any() else {
             return false;
         };
-        // What a device makes of it comes too late.
+        // Any later answer of the device is ignored.
         self.core
             .finish(&self.flight, parcel, Err(Error::Cancelled), None);
         true
@@ -292,5 +292,5 @@ impl Wake for Unpark {
     }
 }
 
-/// How long a thread that waits sleeps before it looks for itself.
+/// The longest sleep of a waiting thread before it checks for itself.
 const PATIENCE: Duration = Duration::from_millis(20);

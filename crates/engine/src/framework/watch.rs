@@ -1,13 +1,13 @@
-//! One thread that looks after devices while they have something to do: it has them answer, and takes
-//! requests away from those that have stalled. It sleeps until the next of them is due.
+//! One thread that polls busy devices for answers and takes requests away from those that have stalled. It sleeps until the
+//! next one is due.
 //!
-//! A thread that waits for an answer polls devices itself, since the watch's thread would only wake it, on any CPU that
-//! the kernel finds: that takes CPU time of all threads that want it, and twice as many threads contend for the CPUs.
-//! The waiting thread says until when it will have polled again, and while it keeps its word no other thread polls. A
-//! thread that is late by more than [`GRACE`] is taken to have left.
+//! A thread that waits for an answer polls devices itself. Otherwise the watch thread would only wake it, on any CPU that
+//! the kernel finds: that costs CPU time of all threads, and twice as many threads contend for the CPUs. The waiting thread
+//! promises when it will have polled again, and while it keeps that promise no other thread polls. A thread more than
+//! [`GRACE`] late is taken to have left.
 //!
-//! The watch's thread belongs to a pool of its own, which is made with the first request that a device is given and
-//! ends after a while without any. In a sandbox there is none; then the waiting threads do its work.
+//! The watch thread has a pool of its own, which starts with the first request given to a device and ends after a while
+//! without any. A sandbox has no such thread; waiting threads then do its work.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 use oarlock_threads::pool::Background;
 use oarlock_threads::pool::{Limits, Pool, Scheduling};
 
-/// What is watched.
+/// The devices to watch.
 pub(super) trait Watched: Send + Sync {
     fn watch(&self) -> &Watch;
-    /// Looks after the devices. Returns when to look again; None where nothing is under way.
+    /// Polls the devices. Returns when to look again, or `None` if nothing is under way.
     fn look(&self) -> Option<Duration>;
 }
 
@@ -29,17 +29,17 @@ pub(super) struct Watch {
     pool: OnceLock<Pool>,
     watcher: Arc<Watcher>,
     began: Instant,
-    /// Until when a thread that waits has promised to look, and which.
+    /// The waiting thread that promised to poll, and until when.
     promise: AtomicU64,
 }
 
 #[derive(Default)]
 struct State {
     is_running: bool,
-    /// Something was given to a device since the last look.
+    /// Whether a device was given something since the last poll.
     is_news: bool,
     is_closed: bool,
-    /// Until when the thread sleeps, since `began`.
+    /// Until when the watch thread sleeps, since `began`.
     asleep_until: Duration,
 }
 
@@ -57,8 +57,8 @@ impl Watch {
         }
     }
 
-    /// For a thread that is about to sleep until an answer comes: looks, unless another such thread will.
-    /// Returns how long to sleep at most, of `time_max`.
+    /// Polls for a thread that is about to sleep until an answer, unless another such thread will. Returns how long to
+    /// sleep, at most `time_max`.
     pub(super) fn look_while_waiting(&self, watched: &dyn Watched, time_max: Duration) -> Duration {
         let this = this_thread();
         let promise = self.promise.load(Ordering::Acquire);
@@ -67,7 +67,7 @@ impl Watch {
         {
             return rest.min(time_max);
         }
-        // It may have much to do.
+        // The poll may take long.
         self.promise_until(self.began.elapsed(), this);
         let wait = watched.look().map_or(time_max, |next| next.min(time_max));
         self.promise_until(self.began.elapsed() + wait, this);
@@ -79,8 +79,8 @@ impl Watch {
         self.promise.store(promise, Ordering::Release);
     }
 
-    /// Whether a thread that waits will look in time for what is expected in so much time, and this one will have
-    /// looked after that by then.
+    /// Whether a waiting thread will poll in time for an answer expected after `expected`, and the watch thread will have
+    /// checked on it by then.
     fn is_promised(&self, expected: Duration, asleep_until: Duration) -> bool {
         let promise = self.promise.load(Ordering::Acquire);
         let now = self.began.elapsed();
@@ -89,7 +89,7 @@ impl Watch {
             return false;
         }
         if promise & THREAD == this_thread() {
-            // It does not wait at this moment; it is likely to go on with that.
+            // This thread is not waiting now, but is likely to wait again.
             until = now;
         } else if until + GRACE <= now || until > now + expected + GRACE {
             return false;
@@ -98,14 +98,14 @@ impl Watch {
         asleep_until <= until + 2 * GRACE
     }
 
-    /// For how long it need not be looked, since a thread that waits does so. None where none does.
+    /// Returns how long no poll is needed because a waiting thread polls, or `None` if none does.
     fn promised(&self) -> Option<Duration> {
         let until = Duration::from_micros(self.promise.load(Ordering::Acquire) >> THREAD_BITS);
         let rest = (until + GRACE).saturating_sub(self.began.elapsed());
         (!until.is_zero() && !rest.is_zero()).then_some(rest)
     }
 
-    /// A device was given something, whose answer is expected in so much time.
+    /// Notes that a device was given a request whose answer is expected after `expected`.
     pub(super) fn attend(&self, expected: Duration) {
         let mut state = self.locked();
         if state.is_closed {
@@ -113,7 +113,7 @@ impl Watch {
         }
         if state.is_running {
             if self.is_promised(expected, state.asleep_until) {
-                // Awake it might be about to sleep for long.
+                // If the watch thread is awake, it may be about to sleep for long.
                 state.is_news |= state.asleep_until.is_zero();
                 return;
             }
@@ -140,7 +140,7 @@ impl Watch {
         pool.in_jobs(Arc::clone(&self.watcher) as Arc<dyn Background>);
     }
 
-    /// Whether only waiting threads look after devices.
+    /// Whether only waiting threads poll devices.
     pub(super) fn is_absent(&self) -> bool {
         !self.locked().is_running
     }
@@ -150,7 +150,7 @@ impl Watch {
         self.changed.notify_all();
     }
 
-    /// Sleeps until something is given to a device, for so long at most. Returns whether to go on.
+    /// Sleeps until a device is given something, at most `time_max`. Returns whether to go on.
     fn sleep(&self, time_max: Duration) -> bool {
         let mut state = self.locked();
         if !state.is_news && !state.is_closed {
@@ -164,7 +164,7 @@ impl Watch {
         state.is_running
     }
 
-    /// Ends the watch, unless something came in the meantime.
+    /// Ends the watch unless a request has come. Returns whether it ended.
     fn leave(&self) -> bool {
         let mut state = self.locked();
         state.is_running = state.is_news && !state.is_closed;
@@ -180,7 +180,7 @@ impl Background for Watcher {
     fn work(&self, _: &mut dyn FnMut() -> bool) -> bool {
         let mut is_idle = false;
         loop {
-            // Not kept while it sleeps for long: the thread that drops the last handle is to close it.
+            // Do not hold it during a long sleep: the thread that drops the last handle closes the watch.
             let Some(watched) = self.0.upgrade() else {
                 return false;
             };
@@ -222,7 +222,8 @@ impl Background for Watcher {
     }
 }
 
-/// Tells threads apart; two of a million take each other's promises for their own, and look both.
+/// Returns a number for this thread. Among a million threads two may share one; each then takes the other's promise for its
+/// own and both poll.
 fn this_thread() -> u64 {
     static THREADS: AtomicU64 = AtomicU64::new(1);
     thread_local! {
@@ -231,11 +232,10 @@ fn this_thread() -> u64 {
     NUMBER.with(|number| *number)
 }
 
-/// How late a thread may be with what it has promised. It is back sooner if it submits more and waits again. This is
-/// less than a slice of the scheduler's, so the watch's thread is woken time and again as well
-/// (docs/internals/framework.md).
+/// How late a thread may be with its promise. It is back sooner if it submits more and waits again. A scheduler slice is
+/// longer, so the watch thread still wakes up now and then (docs/internals/framework.md).
 const GRACE: Duration = Duration::from_millis(2);
 const THREAD_BITS: u32 = 20;
 const THREAD: u64 = (1 << THREAD_BITS) - 1;
-/// How long the watch's thread stays without anything to do.
+/// How long the idle watch thread stays.
 const LINGER: Duration = Duration::from_millis(100);
