@@ -36,26 +36,26 @@ struct History {
 /// Counts of a device's requests, by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Requests that were given to it.
+    /// Requests given to it.
     pub given: u64,
     /// Requests that it completed.
     pub done: u64,
-    /// Requests that it failed, or did wrong.
+    /// Requests that it failed or computed wrongly.
     pub failed: u64,
-    /// Requests that were taken away because it had stalled.
+    /// Requests taken away because it stalled.
     pub stalled: u64,
-    /// Answers to requests that had been taken away, and second answers.
+    /// Answers to requests already taken away, and second answers.
     pub late: u64,
-    /// Results that were not right, and writes past the end.
+    /// Wrong results, and writes past the end.
     pub breaches: u64,
-    /// How often the breaker opened.
+    /// Times that the breaker opened.
     pub opened: u64,
 }
 
 /// How a device failed a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// It said so.
+    /// It reported an error.
     Failed,
     /// It did not answer in time.
     Stalled,

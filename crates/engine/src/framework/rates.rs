@@ -27,7 +27,7 @@ struct Times {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Expected {
     pub(super) alone: Duration,
-    /// By how much it delays those behind it.
+    /// The delay of the requests behind it.
     pub(super) share: Duration,
 }
 

@@ -5,6 +5,8 @@ use zeroize::Zeroize;
 use super::algorithm::Algorithm;
 use crate::Error;
 
+/// Checks the length of a key.
+///
 /// # Errors
 /// [`Error::InvalidKey`], if `key` is not as long as the algorithm's keys are.
 #[inline(always)]
@@ -29,7 +31,7 @@ pub(crate) fn refused(error: impl ToString) -> Error {
     Error::InvalidKey(error.to_string())
 }
 
-/// A key of up to 32 bytes, kept until the session is opened. Wiped on drop.
+/// A key of up to 32 bytes, kept for a session that may be opened later. Wiped on drop.
 #[derive(Default)]
 pub(crate) struct KeyBytes {
     /// Words, which are copied and wiped in fewer steps than bytes.

@@ -252,6 +252,8 @@ pub struct IvBytes {
 }
 
 impl IvBytes {
+    /// Copies an IV of at most 16 bytes.
+    ///
     /// # Errors
     /// [`Error::InvalidInput`] for more than 16 bytes.
     pub fn new(iv: &[u8]) -> Result<Self, Error> {

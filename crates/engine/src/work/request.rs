@@ -51,42 +51,42 @@ pub(crate) enum TargetRef<'a> {
 
 /// The input that is encoded as a number and the meaning of the result. `B` holds bytes, borrowed or owned.
 pub(crate) enum Purpose<B> {
-    /// The signature of a message.
+    /// Sign a message.
     Sign { scheme: SignatureScheme, message: B },
-    /// The signature of a message whose digest this is.
+    /// Sign a message by its digest.
     SignDigest { scheme: SignatureScheme, digest: B },
-    /// The message in a ciphertext.
+    /// Decrypt a ciphertext.
     Decrypt {
         scheme: EncryptionScheme,
         ciphertext: B,
     },
-    /// Nothing, if the signature is that of the message.
+    /// Check that this is a signature of the message; the result is empty.
     Verify {
         scheme: SignatureScheme,
         message: B,
         signature: B,
     },
-    /// Nothing, if the signature is that of a message whose digest this is.
+    /// Check that this is a signature of the message with this digest; the result is empty.
     VerifyDigest {
         scheme: SignatureScheme,
         digest: B,
         signature: B,
     },
-    /// The ciphertext of a message.
+    /// Encrypt a message.
     Encrypt {
         scheme: EncryptionScheme,
         message: B,
     },
-    /// The power of a number.
+    /// Raise a number.
     Raw { number: B },
-    /// The power of a base of any length and sign, in the order of bytes that the base has.
+    /// Raise a base of any length and sign. The result has the byte order of the base.
     Power { base: Base<B>, order: ByteOrder },
-    /// The power of a number that was made for another request.
+    /// Raise a number that was encoded for another request.
     Made,
 }
 
 impl<B: AsRef<[u8]>> Purpose<B> {
-    /// A number less than the modulus, of as many bytes.
+    /// Returns the number to raise, which is less than the modulus and of the same length.
     pub(crate) fn operand(&self, target: TargetRef<'_>) -> Result<Buffer, Error> {
         match self {
             Self::Sign { scheme, message } => {
@@ -130,7 +130,7 @@ impl<B: AsRef<[u8]>> Purpose<B> {
         }
     }
 
-    /// What was asked for, from the power.
+    /// Decodes the power into the result.
     pub(crate) fn result(&self, target: TargetRef<'_>, mut power: Buffer) -> Result<Buffer, Error> {
         let (scheme, digest) = match self {
             Self::Decrypt { scheme, ciphertext } => {
@@ -157,7 +157,7 @@ impl<B: AsRef<[u8]>> Purpose<B> {
         };
         let key = target.public_key()?;
         let is_right = match scheme.padding() {
-            // Computed again and compared, which leaves no room for what a parser might let pass.
+            // Encoding again and comparing leaves no room for what a lax parser accepts.
             SignaturePadding::Pkcs1(hash) => {
                 *power == padding::pkcs1_signature(hash, &digest, key.bytes())
             }
@@ -190,7 +190,7 @@ impl From<RsaPrivateKey> for Target {
 }
 
 impl<'a> TargetRef<'a> {
-    /// A copy that owns what it needs.
+    /// Returns a copy that owns its parts.
     pub(crate) fn to_owned(self) -> Target {
         match self {
             Self::Private(key) => Target::Private(key.clone()),
@@ -201,7 +201,7 @@ impl<'a> TargetRef<'a> {
         }
     }
 
-    /// The key, or its public half.
+    /// Returns the public key, or the public half of the private key.
     fn public_key(self) -> Result<&'a RsaPublicKey, Error> {
         match self {
             Self::Private(key) => Ok(key.public_key()),
@@ -210,7 +210,7 @@ impl<'a> TargetRef<'a> {
         }
     }
 
-    /// Big-endian, without leading zeros.
+    /// Returns the modulus, big-endian, without leading zeros.
     fn modulus(self) -> &'a [u8] {
         match self {
             Self::Private(key) => key.public_key().modulus(),
@@ -228,10 +228,10 @@ impl<'a> TargetRef<'a> {
         }
     }
 
-    /// What its requests can be computed together with.
+    /// Returns the key of the batches that the request can join.
     ///
-    /// All lanes take the time of the longest exponent, so that powers of those that are much shorter,
-    /// or longer, are computed alone; and so are those of moduli much shorter than any width.
+    /// All lanes take the time of the longest exponent, so a power with a much shorter or longer exponent is computed alone.
+    /// So is one with a modulus much shorter than any width.
     pub(crate) fn batch_key(self) -> BatchKey {
         match self {
             Self::Private(key) => match &key.parts().lanes {
@@ -247,8 +247,7 @@ impl<'a> TargetRef<'a> {
         }
     }
 
-    /// The power of `operand`, as [`Purpose::operand`] makes it: by aws-lc, or by the device that
-    /// holds the key.
+    /// Raises `operand`, a number from [`Purpose::operand`], by aws-lc or by the device that holds the key.
     pub(crate) fn power(self, operand: &[u8]) -> Result<Buffer, Error> {
         match self {
             Self::Private(key) => private_power(key, operand),
@@ -257,7 +256,7 @@ impl<'a> TargetRef<'a> {
         }
     }
 
-    /// What the kernels need of the modulus, unless it is that of primes.
+    /// Returns the modulus in the kernels' form. For a private key it is the public modulus, not the primes.
     pub(crate) fn lane_modulus(
         self,
         backend: Backend,
@@ -273,7 +272,7 @@ impl<'a> TargetRef<'a> {
     }
 }
 
-/// What powers can be computed together with.
+/// Returns the key of the batches that a power can join.
 fn power_batch_key(modulus_bits: usize, exponent_bytes: usize) -> BatchKey {
     match Width::for_bits(modulus_bits) {
         Some(width)
@@ -288,7 +287,7 @@ fn power_batch_key(modulus_bits: usize, exponent_bytes: usize) -> BatchKey {
 }
 
 impl Shape {
-    /// The shape of a power by numbers that belong to no key, known before they are checked.
+    /// Returns the shape of a power with numbers that belong to no key, before they are checked.
     pub fn of_power(modulus_bits: usize, exponent_bytes: usize) -> Self {
         let exact = modulus_bits.next_multiple_of(64);
         let full = power_batch_key(modulus_bits, exponent_bytes)
@@ -304,8 +303,7 @@ impl Shape {
         }
     }
 
-    /// The shape of a private operation with primes of half the modulus each, known before the key is
-    /// checked.
+    /// Returns the shape of a private operation whose primes have half the modulus's bits each, before the key is checked.
     pub fn of_private_by_primes(modulus_bits: usize) -> Self {
         let full = match Width::for_bits(modulus_bits.div_ceil(2)) {
             Some(half) => 2 * half.bits(),
@@ -320,10 +318,10 @@ impl Shape {
 }
 
 impl PublicKeyRequest {
-    /// For the signature of `message`.
+    /// Creates a request for the signature of `message`.
     ///
     /// # Errors
-    /// As [`AcceleratedRsa::sign`](crate::rsa::AcceleratedRsa::sign).
+    /// Those of [`AcceleratedRsa::sign`](crate::rsa::AcceleratedRsa::sign).
     pub fn sign(
         key: &RsaPrivateKey,
         scheme: SignatureScheme,
@@ -333,10 +331,10 @@ impl PublicKeyRequest {
         Self::sign_digest(key, scheme, &digest)
     }
 
-    /// For the signature of a message whose digest, by the hash of the scheme, is `digest`.
+    /// Creates a request for the signature of a message whose digest, by the scheme's hash, is `digest`.
     ///
     /// # Errors
-    /// As [`AcceleratedRsa::sign_digest`](crate::rsa::AcceleratedRsa::sign_digest).
+    /// Those of [`AcceleratedRsa::sign_digest`](crate::rsa::AcceleratedRsa::sign_digest).
     pub fn sign_digest(
         key: &RsaPrivateKey,
         scheme: SignatureScheme,
@@ -346,10 +344,10 @@ impl PublicKeyRequest {
         Self::private(key, Purpose::SignDigest { scheme, digest })
     }
 
-    /// For the message in `ciphertext`.
+    /// Creates a request for the message in `ciphertext`.
     ///
     /// # Errors
-    /// As [`AcceleratedRsa::decrypt`](crate::rsa::AcceleratedRsa::decrypt).
+    /// Those of [`AcceleratedRsa::decrypt`](crate::rsa::AcceleratedRsa::decrypt).
     pub fn decrypt(
         key: &RsaPrivateKey,
         scheme: &EncryptionScheme,
@@ -360,16 +358,16 @@ impl PublicKeyRequest {
         Self::private(key, Purpose::Decrypt { scheme, ciphertext })
     }
 
-    /// For `number` ^ d mod n.
+    /// Creates a request for `number` ^ d mod n.
     ///
     /// # Errors
-    /// As [`AcceleratedRsa::raw_private`](crate::rsa::AcceleratedRsa::raw_private).
+    /// Those of [`AcceleratedRsa::raw_private`](crate::rsa::AcceleratedRsa::raw_private).
     pub fn raw_private(key: &RsaPrivateKey, number: &[u8]) -> Result<Self, Error> {
         let number = Zeroizing::new(number.to_vec());
         Self::private(key, Purpose::Raw { number })
     }
 
-    /// For `base` ^ d mod n, of any base; the result is big-endian, whatever the order of `base`.
+    /// Creates a request for `base` ^ d mod n for any base. The result is big-endian, whatever the byte order of `base`.
     ///
     /// # Errors
     /// [`Error::DeviceFailed`] for a base of more than 64 MiB.
@@ -393,11 +391,10 @@ impl PublicKeyRequest {
         Ok(Self::of_number(key.clone().into(), number))
     }
 
-    /// For `base` ^ `exponent` modulo `modulus`, all in the same order of bytes, as the result is.
+    /// Creates a request for `base` ^ `exponent` mod `modulus`. All three and the result have the same byte order.
     ///
     /// # Errors
-    /// As `Accelerator::modexp` and
-    /// [`AcceleratedModExp::power`](crate::rsa::AcceleratedModExp::power).
+    /// Those of `Accelerator::modexp` and [`AcceleratedModExp::power`](crate::rsa::AcceleratedModExp::power).
     pub fn power(
         modulus: &[u8],
         base: Base<&[u8]>,
@@ -413,7 +410,7 @@ impl PublicKeyRequest {
         Self::new(target, Purpose::Power { base, order }).made()
     }
 
-    /// One whose number is made later, by [`made`](Self::made).
+    /// Creates a request whose number is encoded later, by [`made`](Self::made).
     pub(crate) fn new(target: Target, purpose: Purpose<Buffer>) -> Self {
         Self {
             target,
@@ -422,7 +419,7 @@ impl PublicKeyRequest {
         }
     }
 
-    /// For the power of a number that has been made for the target.
+    /// Creates a request for the power of a number that is already encoded for the target.
     pub(crate) fn of_number(target: Target, operand: Buffer) -> Self {
         Self {
             target,
@@ -435,7 +432,7 @@ impl PublicKeyRequest {
         Self::new(Target::Private(key.clone()), purpose).made()
     }
 
-    /// With its number made.
+    /// Encodes the number, if it is not encoded yet.
     pub(crate) fn made(mut self) -> Result<Self, Error> {
         if self.operand.is_empty() {
             self.operand = self.purpose.operand(self.target.as_ref())?;
@@ -447,10 +444,10 @@ impl PublicKeyRequest {
         self.target.as_ref()
     }
 
-    /// What it has in common with others.
+    /// Returns the shape of the request.
     pub fn shape(&self) -> Shape {
         let target = self.target();
-        // There are few shapes, whatever numbers are sent.
+        // Rounding keeps the number of shapes small, whatever numbers are sent.
         let exact = target.bits().next_multiple_of(64);
         let full = target.batch_key().modulus_bits().unwrap_or(exact);
         let (operation, exponent_bits) = match target {
@@ -474,18 +471,18 @@ impl PublicKeyRequest {
         }
     }
 
-    /// The modulus, big-endian, without leading zeros.
+    /// Returns the modulus, big-endian, without leading zeros.
     pub fn modulus(&self) -> &[u8] {
         self.target().modulus()
     }
 
-    /// What is to be raised: less than the modulus, as many bytes long, big-endian. Of a decryption
-    /// it is the ciphertext; wipe what is copied of others.
+    /// Returns the number to raise, which is less than the modulus, of the same length, and big-endian. For a decryption it
+    /// is the ciphertext; wipe copies of others.
     pub fn base(&self) -> &[u8] {
         &self.operand
     }
 
-    /// The private key, if it is a request of one.
+    /// Returns the private key of a private operation.
     pub fn private_key(&self) -> Option<&RsaPrivateKey> {
         match &self.target {
             Target::Private(key) => Some(key),
@@ -493,8 +490,7 @@ impl PublicKeyRequest {
         }
     }
 
-    /// The exponent, big-endian, with any leading zeros: of a request that is not one of a private
-    /// key.
+    /// Returns the exponent, big-endian, possibly with leading zeros; `None` for private operations.
     pub fn exponent(&self) -> Option<Zeroizing<Vec<u8>>> {
         match &self.target {
             Target::Private(_) => None,
@@ -503,10 +499,11 @@ impl PublicKeyRequest {
         }
     }
 
-    /// A power that fits the request, as far as can be told; or what is wrong with it.
+    /// Checks that a power fits the request, as far as that is possible, and returns it or the reason why not. The check
+    /// with the public key is skipped if `is_trusted`.
     pub(crate) fn check(&self, power: Buffer, is_trusted: bool) -> Result<Buffer, String> {
         let modulus = self.modulus();
-        // A result is as secret as what is asked for, but whether it is in range is not.
+        // The value is as secret as the request's result, but whether it is in range is not.
         if power.len() != modulus.len() || power[..] >= *modulus {
             return Err(format!(
                 "a result of {} bytes that is no number below the modulus of {}",
@@ -527,7 +524,7 @@ impl PublicKeyRequest {
         Ok(power)
     }
 
-    /// What was asked for, from the power.
+    /// Decodes the power into the result.
     pub(crate) fn finish(&self, power: Buffer) -> Result<Buffer, Error> {
         self.purpose.result(self.target(), power)
     }
@@ -541,10 +538,9 @@ impl fmt::Debug for PublicKeyRequest {
     }
 }
 
-/// `operand` to the power of d.
+/// Raises `operand` to the power of d.
 fn private_power(key: &RsaPrivateKey, operand: &[u8]) -> Result<Buffer, Error> {
-    // 0, 1 and n - 1 are their own powers, for d is odd. They are no ones that a padding makes, and
-    // aws-lc refuses them.
+    // 0, 1 and n - 1 are their own powers because d is odd. No padding produces them, and aws-lc rejects them.
     let (last, before) = (operand[operand.len() - 1], &operand[..operand.len() - 1]);
     let n = key.public_key().modulus();
     let is_small = last <= 1 && before.iter().all(|byte| *byte == 0);
@@ -558,7 +554,7 @@ fn private_power(key: &RsaPrivateKey, operand: &[u8]) -> Result<Buffer, Error> {
     }
 }
 
-/// No public function makes one.
+/// Returns the error for a request of the wrong kind for its key. No public function creates one.
 #[cold]
 fn mismatched() -> Error {
     Error::InvalidInput("the request does not fit its key".into())
@@ -566,5 +562,5 @@ fn mismatched() -> Error {
 
 /// Bits of the usual public exponent, 65537.
 const PUBLIC_EXPONENT_BITS: usize = 17;
-/// Below this aws-lc is faster alone than the narrowest width.
+/// Moduli of at most this many bits are faster alone by aws-lc than in the narrowest width.
 const POWER_BITS_MIN: usize = 448;

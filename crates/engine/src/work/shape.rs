@@ -1,36 +1,36 @@
-//! What public-key requests have in common: what a device can compute together, and how long it
-//! takes. A new algorithm adds a row to [`TABLE`].
+//! The shape of public-key requests: which of them a device can batch, and how long they take. A new algorithm adds a row to
+//! [`TABLE`].
 
 use std::fmt;
 use std::sync::Arc;
 
 use oarlock_kernels::modexp::Width;
 
-/// What is alike in requests that a device can compute together, and in how long they take.
+/// The properties that decide which requests a device can batch, and how long they take.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
-    /// What is asked for.
+    /// The operation that requests ask for.
     pub operation: PublicKeyOperation,
-    /// Bits of the modulus, rounded up to a width of the lanes if there is one, else to a multiple of 64.
+    /// Bits of the modulus, rounded up to a width of the lanes, or to a multiple of 64 if none fits.
     pub modulus_bits: usize,
-    /// Bits of the exponent, rounded up to the bits of the modulus if it has more than half of them, else to a power of
+    /// Bits of the exponent, rounded up to the bits of the modulus if it has more than half of them, otherwise to a power of
     /// two.
     pub exponent_bits: usize,
 }
 
-/// What a request asks for.
+/// The operation that a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PublicKeyOperation {
-    /// A power by the two primes of a key (RFC 8017, 5.1.2, 2.b).
+    /// A power with the two primes of a key (RFC 8017, 5.1.2, 2.b).
     PrivateByPrimes,
-    /// A power by the private exponent of a key.
+    /// A power with the private exponent of a key.
     PrivateByExponent,
-    /// A power by the private half of a key that is in the device of this name alone.
+    /// A power with a private key that only the device of this name holds.
     Held(Arc<str>),
-    /// A power by the public exponent of a key.
+    /// A power with the public exponent of a key.
     Public,
-    /// A power by numbers that belong to no key.
+    /// A power with numbers that belong to no key.
     Power,
 }
 
@@ -47,8 +47,8 @@ impl fmt::Display for PublicKeyOperation {
 }
 
 impl Shape {
-    /// What requests of this shape are computed together with; `None` where they need the device that
-    /// holds their key.
+    /// Returns the key of the batches that requests of this shape can join; `None` if only the device that holds their key
+    /// can compute them.
     pub(crate) fn batch_key(&self) -> Option<BatchKey> {
         let width =
             Width::for_bits(self.modulus_bits).filter(|width| width.bits() == self.modulus_bits);
@@ -70,36 +70,35 @@ impl Shape {
     }
 }
 
-/// Requests of one key can be computed together: a row of [`TABLE`].
+/// The key of requests that can be batched together: an index into [`TABLE`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct BatchKey(u8);
 
-/// What the requests of a row ask for.
+/// The kind of the requests of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum BatchKind {
-    /// Anything; it is computed by itself.
+    /// Any operation, computed alone.
     Alone,
-    /// Private operations with primes of the row's width.
+    /// Private operations whose primes have the row's width.
     Private,
-    /// Public operations with moduli of the row's width.
+    /// Public operations whose moduli have the row's width.
     Public,
-    /// Powers with moduli of the row's width and exponents of about as many bits: raw ones, and
-    /// private operations without primes.
+    /// Powers whose moduli and exponents have about the row's width: raw ones, and private operations without primes.
     Power,
-    /// Private operations of keys that are in a device which takes several at once.
+    /// Private operations of keys held by a device that accepts several at once.
     Held,
-    /// Requests of keys other than RSA's that take less than some 100 us, each computed by itself.
+    /// Requests of key types other than RSA that take less than about 100 us, each computed alone.
     ShortAlone,
-    /// Those that take longer.
+    /// Requests of key types other than RSA that take longer, each computed alone.
     LongAlone,
 }
 
 struct Row {
     kind: BatchKind,
-    /// The width of the lanes.
+    /// The width of the lanes, if the kind has any.
     width: Option<Width>,
-    /// Microseconds that one alone takes, until it has been measured: on a Xeon of 2023, as on
-    /// others within a factor of two.
+    /// Microseconds of one request alone until it is measured. The figure is from a Xeon of 2023; other CPUs are within a
+    /// factor of two.
     alone_us: u32,
 }
 
@@ -119,7 +118,7 @@ const fn row_without_lanes(kind: BatchKind, alone_us: u32) -> Row {
     }
 }
 
-/// By kind; of each kind that has lanes every width, the narrowest first.
+/// Rows by kind. A kind with lanes has one row for each width, the narrowest first.
 #[rustfmt::skip]
 const TABLE: &[Row] = &[
     row_without_lanes(BatchKind::Alone, 1000),
@@ -154,17 +153,17 @@ impl BatchKey {
     pub(crate) const ALONE: Self = Self::without_lanes(BatchKind::Alone);
     pub(crate) const HELD: Self = Self::without_lanes(BatchKind::Held);
 
-    /// The row of a kind that has no lanes.
+    /// Returns the row of a kind without lanes.
     pub(crate) const fn without_lanes(kind: BatchKind) -> Self {
         Self(Self::first(kind))
     }
 
-    /// The row of a kind that has lanes, with this width.
+    /// Returns the row of a kind with lanes, of this width.
     pub(crate) const fn of(kind: BatchKind, width: Width) -> Self {
         Self(Self::first(kind) + width as u8)
     }
 
-    /// The first row of a kind.
+    /// Returns the first row of a kind.
     const fn first(kind: BatchKind) -> u8 {
         const FIRST: [u8; BatchKind::LongAlone as usize + 1] = {
             let mut first = [0; BatchKind::LongAlone as usize + 1];
@@ -178,7 +177,7 @@ impl BatchKey {
         FIRST[kind as usize]
     }
 
-    /// The row of this number.
+    /// Returns the row with this number.
     pub(crate) fn numbered(number: usize) -> Self {
         assert!(number < TABLE.len(), "the table has no row {number}");
         Self(number as u8)
@@ -192,17 +191,17 @@ impl BatchKey {
         TABLE[self.number()].kind
     }
 
-    /// Returns the width of the lanes; `None` if there are none.
+    /// Returns the width of the lanes, or `None` if there are none.
     pub(crate) const fn width(self) -> Option<Width> {
         TABLE[self.number()].width
     }
 
-    /// Microseconds that one alone takes, until it has been measured.
+    /// Returns the microseconds of one request alone, used until it is measured.
     pub(crate) const fn alone_us(self) -> u32 {
         TABLE[self.number()].alone_us
     }
 
-    /// Returns the bits of the moduli of its requests.
+    /// Returns the length of the moduli of its requests in bits.
     pub(crate) fn modulus_bits(self) -> Option<usize> {
         let bits = self.width()?.bits();
         Some(match self.kind() {

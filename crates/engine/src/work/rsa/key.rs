@@ -1,4 +1,4 @@
-//! RSA keys: read from the formats they are kept in, and checked.
+//! RSA keys, parsed from their file formats and checked.
 
 #[cfg(feature = "ssh")]
 mod openssh;
@@ -30,7 +30,7 @@ use crate::work::lane_numbers::{LaneModulus, LanePrivate};
 pub struct RsaPublicKey(Arc<Public>);
 
 pub(crate) struct Public {
-    /// Without leading zeros.
+    /// The modulus, big-endian, without leading zeros.
     pub(crate) n: Vec<u8>,
     e: Vec<u8>,
     bits: usize,
@@ -39,8 +39,8 @@ pub(crate) struct Public {
     pub(crate) lanes: LaneModulus,
 }
 
-/// An RSA private key (RFC 8017, 3.2) of 1024 to 4096 bits, with its two primes or without. Clones share it; it is
-/// wiped when the last of them and the last session goes.
+/// An RSA private key (RFC 8017, 3.2) of 1024 to 4096 bits, with or without its two primes. Clones share it. It is wiped
+/// when the last clone and the last session are dropped.
 ///
 /// ```
 /// let pem = include_str!("../../../../oarlock/tests/keys/rsa2048.pem");
@@ -56,34 +56,33 @@ pub(crate) struct Private {
     pub(crate) place: Place,
     has_primes: bool,
     pub(crate) lanes: Option<LanePrivate>,
-    /// What implicit rejection is keyed with: SHA-256 of d with the bytes of n, or, of a key whose
-    /// d is not here, of a power by it.
+    /// The key of implicit rejection: SHA-256 of d, padded to the length of n, or, if a device holds d, of a power with it.
     pub(crate) rejection_key: Zeroizing<[u8; 32]>,
 }
 
-/// Where a private key is.
+/// The location of a private key.
 pub(crate) enum Place {
     Here(SoftwareRsa),
     Device(Arc<dyn Holder>),
 }
 
-/// A device that holds a private key, as the key sees it.
+/// A device that holds a private key.
 pub(crate) trait Holder: Any + Send + Sync {
     /// The device's name.
     fn name(&self) -> &Arc<str>;
 
-    /// What the device knows the key by.
+    /// Returns the device's ID of the key.
     fn id(&self) -> &[u8];
 
-    /// Whether the device is better given several requests at once than one by each thread.
+    /// Whether the device is faster with several requests in one call than with one call for each thread.
     fn batches(&self) -> bool;
 
-    /// `number`, less than the modulus and as long, to the power of d; checked.
+    /// Returns `number` ^ d mod n, checked. `number` is less than the modulus and of the same length.
     fn power(&self, key: &RsaPrivateKey, number: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error>;
 }
 
 impl RsaPublicKey {
-    /// From a modulus and a public exponent, both big-endian; leading zeros are passed over.
+    /// Creates a key from a modulus and a public exponent, both big-endian. Leading zeros are ignored.
     ///
     /// # Errors
     /// [`Error::InvalidKey`] unless the modulus is odd and has 1024 to 4096 bits, and the exponent
@@ -96,15 +95,15 @@ impl RsaPublicKey {
             n: n.to_vec(),
             e: e.to_vec(),
             bits,
-            // Less than 2^33, or aws-lc had refused it.
+            // Less than 2^33, or aws-lc would have rejected it.
             short_exponent: e.iter().fold(0, |e, byte| e << 8 | u64::from(*byte)),
             software,
             lanes: LaneModulus::default(),
         })))
     }
 
-    /// From text: PEM of SubjectPublicKeyInfo (`PUBLIC KEY`, RFC 7468, 13) or of PKCS#1
-    /// (`RSA PUBLIC KEY`), or, with the feature `ssh`, a line of OpenSSH's (`ssh-rsa ...`).
+    /// Parses text: PEM of SubjectPublicKeyInfo (`PUBLIC KEY`, RFC 7468, 13) or of PKCS#1 (`RSA PUBLIC KEY`), or, with the
+    /// feature `ssh`, an OpenSSH public-key line (`ssh-rsa ...`).
     ///
     /// # Errors
     /// [`Error::InvalidKey`] says what is wrong.
@@ -122,7 +121,7 @@ impl RsaPublicKey {
         }
     }
 
-    /// From DER: SubjectPublicKeyInfo (RFC 5280, 4.1) or RSAPublicKey (RFC 8017, A.1.1).
+    /// Parses DER: SubjectPublicKeyInfo (RFC 5280, 4.1) or RSAPublicKey (RFC 8017, A.1.1).
     ///
     /// # Errors
     /// [`Error::InvalidKey`] says what is wrong.
@@ -134,22 +133,22 @@ impl RsaPublicKey {
         }
     }
 
-    /// Bits of the modulus.
+    /// Returns the length of the modulus in bits.
     pub fn bits(&self) -> usize {
         self.0.bits
     }
 
-    /// Bytes of the modulus, of a signature and of a ciphertext.
+    /// Returns the length in bytes of the modulus, of a signature and of a ciphertext.
     pub fn bytes(&self) -> usize {
         self.0.n.len()
     }
 
-    /// The modulus, big-endian, without leading zeros.
+    /// Returns the modulus, big-endian, without leading zeros.
     pub fn modulus(&self) -> &[u8] {
         &self.0.n
     }
 
-    /// The public exponent, big-endian, without leading zeros.
+    /// Returns the public exponent, big-endian, without leading zeros.
     pub fn exponent(&self) -> &[u8] {
         &self.0.e
     }
@@ -174,8 +173,8 @@ impl RsaPublicKey {
 }
 
 impl RsaPrivateKey {
-    /// From PEM: PKCS#8 (`PRIVATE KEY`, RFC 5958), PKCS#1 (`RSA PRIVATE KEY`) or, with the feature `ssh`,
-    /// OpenSSH's own (`OPENSSH PRIVATE KEY`). Not encrypted ones.
+    /// Parses unencrypted PEM: PKCS#8 (`PRIVATE KEY`, RFC 5958), PKCS#1 (`RSA PRIVATE KEY`) or, with the feature `ssh`,
+    /// OpenSSH's own format (`OPENSSH PRIVATE KEY`).
     ///
     /// # Errors
     /// [`Error::InvalidKey`] says what is wrong; see [`from_der`](Self::from_der).
@@ -200,13 +199,12 @@ impl RsaPrivateKey {
         }
     }
 
-    /// From DER: PrivateKeyInfo (PKCS#8) or RSAPrivateKey (RFC 8017, A.1.2).
+    /// Parses DER: PrivateKeyInfo (PKCS#8) or RSAPrivateKey (RFC 8017, A.1.2).
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] says what is wrong: the form, a modulus that is even or has less than
-    /// 1024 or more than 4096 bits, a public exponent that is even or not between 3 and 2^33, or
-    /// which parts contradict each other. Whether the primes are primes is not looked at; where
-    /// they are not, operations fail with [`Error::DeviceFailed`].
+    /// [`Error::InvalidKey`] says what is wrong: the format, a modulus that is even or not between 1024 and 4096 bits long,
+    /// a public exponent that is even or not between 3 and 2^33, or parts that contradict each other. The primes are not
+    /// tested for primality; with composite ones, operations fail with [`Error::DeviceFailed`].
     pub fn from_der(der: &[u8]) -> Result<Self, Error> {
         if PrivateKeyInfoRef::from_der(der).is_ok() {
             Self::from_pkcs8(der)
@@ -215,12 +213,12 @@ impl RsaPrivateKey {
         }
     }
 
-    /// From a modulus, a public and a private exponent, big-endian: a key without its primes, whose
-    /// operations take some four times as long.
+    /// Creates a key without its primes from a modulus, a public and a private exponent, big-endian. Its operations take
+    /// about four times as long as those of a key with primes.
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] says what is wrong: as [`from_der`](Self::from_der). Whether the
-    /// exponents belong together shows in the first operation.
+    /// [`Error::InvalidKey`] says what is wrong, as for [`from_der`](Self::from_der). The first operation shows whether the
+    /// exponents match.
     pub fn from_numbers(n: &[u8], e: &[u8], d: &[u8]) -> Result<Self, Error> {
         let public = RsaPublicKey::from_numbers(n, e)?;
         check_length(d, public.modulus())?;
@@ -234,10 +232,10 @@ impl RsaPrivateKey {
         Ok(Self::new(public, software, false, lanes, d))
     }
 
-    /// From all numbers of a key of two primes.
+    /// Creates a key from all numbers of a two-prime key.
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] says what is wrong: as [`from_der`](Self::from_der).
+    /// [`Error::InvalidKey`] says what is wrong, as for [`from_der`](Self::from_der).
     pub fn from_all_numbers(numbers: &PrivateNumbers<'_>) -> Result<Self, Error> {
         let public = RsaPublicKey::from_numbers(numbers.n, numbers.e)?;
         let PrivateNumbers {
@@ -257,7 +255,7 @@ impl RsaPrivateKey {
         Ok(Self::new(public, software, true, lanes, numbers.d))
     }
 
-    /// A key that `holder` has. `rejection_key` is what implicit rejection is keyed with.
+    /// Creates a handle for a key that `holder` holds. `rejection_key` is the key of implicit rejection.
     pub(crate) fn held_by_holder(
         public: RsaPublicKey,
         holder: Arc<dyn Holder>,
@@ -272,14 +270,14 @@ impl RsaPrivateKey {
         }))
     }
 
-    /// A copy of its secret numbers, for a device that takes them with a request; `None` of a key
-    /// that a device holds.
+    /// Returns a copy of the secret numbers, for a device that receives them with a request; `None` if a device holds the
+    /// key.
     ///
-    /// The copy lies in the heap, in memory that may be swapped out and that core dumps show. Anyone
-    /// that has it has the key: keep it for the time of a request.
+    /// The copy lies in heap memory that may be swapped out and appears in core dumps. It reveals the key: keep it only for
+    /// the time of a request.
     ///
     /// # Errors
-    /// [`Error::DeviceFailed`] where memory has run out.
+    /// [`Error::DeviceFailed`] if memory is exhausted.
     pub fn secret_numbers(&self) -> Result<Option<RsaSecretNumbers>, Error> {
         match &self.0.place {
             Place::Here(software) => software.secret_numbers().map(Some),
@@ -287,11 +285,11 @@ impl RsaPrivateKey {
         }
     }
 
-    /// A name for this key that only who has its private half can know: SHA-256 of `purpose`, of how long that is, and of
-    /// all that is secret of it. `None` of a key that a device holds.
+    /// Returns a name for this key that only a holder of the private half can compute: SHA-256 of `purpose`, its length, and
+    /// all secret numbers. `None` if a device holds the key.
     ///
     /// # Errors
-    /// [`Error::DeviceFailed`] where memory has run out.
+    /// [`Error::DeviceFailed`] if memory is exhausted.
     pub fn secret_name(&self, purpose: &str) -> Result<Option<Zeroizing<[u8; 32]>>, Error> {
         let Some(secret) = self.secret_numbers()? else {
             return Ok(None);
@@ -306,17 +304,17 @@ impl RsaPrivateKey {
         Ok(Some(digest(&hashed)))
     }
 
-    /// What the device that holds this key knows it by; `None` for a key that is here.
+    /// Returns the ID that the device holding this key uses for it; `None` for a key in this process.
     pub fn held_id(&self) -> Option<&[u8]> {
         self.holder().map(|holder| holder.id())
     }
 
-    /// The name of the device that holds this key; `None` for a key that is here.
+    /// Returns the name of the device that holds this key; `None` for a key in this process.
     pub fn held_by(&self) -> Option<&str> {
         self.holder().map(|holder| &**holder.name())
     }
 
-    /// Whether it is here with its two primes.
+    /// Whether the key is in this process and has its two primes.
     pub fn has_primes(&self) -> bool {
         self.0.has_primes
     }
@@ -328,7 +326,7 @@ impl RsaPrivateKey {
         }
     }
 
-    /// The public half.
+    /// Returns the public half.
     pub fn public_key(&self) -> &RsaPublicKey {
         &self.0.public
     }
@@ -379,7 +377,7 @@ impl RsaPrivateKey {
         })
     }
 
-    /// Makes a key of what is checked. `d` is no longer than the modulus.
+    /// Creates a key from checked parts. `d` is no longer than the modulus.
     fn new(
         public: RsaPublicKey,
         software: SoftwareRsa,
@@ -426,7 +424,7 @@ impl fmt::Debug for RsaPrivateKey {
     }
 }
 
-/// The bits of `n`, which has no leading zeros.
+/// Returns the length of `n` in bits and checks it. `n` has no leading zeros.
 fn check_modulus(n: &[u8]) -> Result<usize, Error> {
     let bits = 8 * n.len() - n.first().map_or(0, |first| first.leading_zeros() as usize);
     if !(BITS_MIN..=BITS_MAX).contains(&bits) {
@@ -440,7 +438,7 @@ fn check_modulus(n: &[u8]) -> Result<usize, Error> {
     Ok(bits)
 }
 
-/// No part of a private key is longer than the modulus; lengths are not secret.
+/// Rejects a part of a private key that is longer than the modulus. Lengths are not secret.
 fn check_length(part: &[u8], modulus: &[u8]) -> Result<(), Error> {
     if significant(part).len() > significant(modulus).len() {
         return Err(invalid(

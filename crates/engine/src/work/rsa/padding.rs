@@ -1,8 +1,7 @@
-//! What stands around an RSA operation (RFC 8017): messages to numbers and back.
+//! The encodings around an RSA operation (RFC 8017): from messages to numbers and back.
 //!
-//! Encoded messages that are decrypted are secret, and so is what is wrong with them: they are
-//! taken apart without a branch or an index that depends on them, until what is found is known to
-//! the caller anyway.
+//! A decrypted encoded message is secret, and so is any fault in it. Decoding uses no branch or index that depends on it
+//! until the caller may learn the result.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha1::Sha1;
@@ -19,8 +18,8 @@ use crate::aws_lc::random::fill_random;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Hash {
-    /// SHA-1, for existing data only: OAEP, MGF1, and the verification of signatures. No signature is
-    /// made with it, because two messages with one digest can be found.
+    /// SHA-1, only for existing data: OAEP, MGF1, and verifying signatures. It is not used to sign, because collisions can
+    /// be found.
     Sha1,
     /// SHA-224.
     Sha224,
@@ -37,7 +36,7 @@ pub enum Hash {
 }
 
 impl Hash {
-    /// Bytes of its digests: 20, 28, 32, 48 or 64.
+    /// Returns the length of a digest in bytes: 20, 28, 32, 48 or 64.
     pub const fn bytes(self) -> usize {
         match self {
             Self::Sha1 => 20,
@@ -60,7 +59,7 @@ impl Hash {
         }
     }
 
-    /// The digest of `pieces`, one after the other.
+    /// Returns the digest of the concatenated `pieces`.
     pub(crate) fn digest(self, pieces: &[&[u8]]) -> Zeroizing<Vec<u8>> {
         fn of<D: Digest>(pieces: &[&[u8]]) -> Zeroizing<Vec<u8>> {
             let mut hasher = D::new();
@@ -83,7 +82,7 @@ impl Hash {
         }
     }
 
-    /// DigestInfo up to the digest (RFC 8017, 9.2, note 1).
+    /// Returns DigestInfo up to the digest (RFC 8017, 9.2, note 1).
     const fn digest_info(self) -> &'static [u8] {
         match self {
             Self::Sha1 => b"\x30\x21\x30\x09\x06\x05\x2b\x0e\x03\x02\x1a\x05\x00\x04\x14",
@@ -109,22 +108,22 @@ impl Hash {
     }
 }
 
-/// How long the salt of a PSS signature is.
+/// The length of a PSS signature's salt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PssSalt {
-    /// As long as the digest, which RFC 8017, 9.1 recommends.
+    /// The length of the digest, as RFC 8017, 9.1 recommends.
     Digest,
-    /// This many bytes.
+    /// This number of bytes.
     Bytes(usize),
-    /// Any length, in a signature that is verified. A new one gets as many bytes as the digest has.
+    /// Any length when verifying. A new signature's salt is as long as the digest.
     Any,
 }
 
-/// EMSA-PKCS1-v1_5 (9.2) of a digest, for a modulus of `bytes`.
+/// Encodes a digest by EMSA-PKCS1-v1_5 (9.2) for a modulus of `bytes` bytes.
 pub(crate) fn pkcs1_signature(hash: Hash, digest: &[u8], bytes: usize) -> Vec<u8> {
     let info = hash.digest_info();
-    // At least 128 bytes hold 19 and 64, and 11 more.
+    // The modulus has at least 128 bytes, enough for a prefix of 19, a digest of 64 and 11 more.
     let mut encoded = vec![0xff; bytes - digest.len() - info.len() - 1];
     encoded[..2].copy_from_slice(&[0, 1]);
     encoded.push(0);
@@ -133,7 +132,7 @@ pub(crate) fn pkcs1_signature(hash: Hash, digest: &[u8], bytes: usize) -> Vec<u8
     encoded
 }
 
-/// RSASSA-PSS, all of its parameters.
+/// All parameters of RSASSA-PSS.
 #[derive(Clone, Copy)]
 pub(crate) struct Pss {
     /// The hash function of the message.
@@ -152,8 +151,7 @@ impl Pss {
     }
 }
 
-/// EMSA-PSS (9.1.1) of a digest, for a modulus of `bits`. `fill` makes the salt, if there is room
-/// for it.
+/// Encodes a digest by EMSA-PSS (9.1.1) for a modulus of `bits` bits. `fill` generates the salt, once there is room for it.
 pub(crate) fn pss_signature<E: From<Error>>(
     pss: Pss,
     digest: &[u8],
@@ -176,7 +174,7 @@ pub(crate) fn pss_signature<E: From<Error>>(
     Ok(encoded)
 }
 
-/// EMSA-PSS-VERIFY (9.1.2). `encoded` has as many bytes as the modulus.
+/// Verifies an encoded message by EMSA-PSS-VERIFY (9.1.2). `encoded` is as long as the modulus.
 pub(crate) fn is_pss_signature(pss: Pss, digest: &[u8], bits: usize, encoded: &[u8]) -> bool {
     let salt_bytes_min = match pss.salt {
         PssSalt::Any => 0,
@@ -204,10 +202,10 @@ pub(crate) fn is_pss_signature(pss: Pss, digest: &[u8], bits: usize, encoded: &[
         && **pss.hash.digest(&[&[0; 8], digest, salt]) == *hashed
 }
 
-/// How EMSA-PSS lies in the bytes of a modulus.
+/// The layout of an EMSA-PSS message in the bytes of a modulus.
 struct PssShape {
     modulus_bytes: usize,
-    /// Zero bytes before it: the message has one bit less than the modulus.
+    /// Zero bytes before the message, which has one bit less than the modulus.
     skipped: usize,
     /// The length of DB.
     data_bytes: usize,
@@ -236,14 +234,14 @@ impl PssShape {
     }
 }
 
-/// EME-PKCS1-v1_5 (7.2.1) for a modulus of `bytes`.
+/// Encodes a message by EME-PKCS1-v1_5 (7.2.1) for a modulus of `bytes` bytes.
 pub(crate) fn pkcs1_message(message: &[u8], bytes: usize) -> Result<Zeroizing<Vec<u8>>, Error> {
     let at = fits(message, bytes, 11, "PKCS#1 v1.5")?;
     let mut encoded = Zeroizing::new(vec![0; bytes]);
     encoded[1] = 2;
     let padding = &mut encoded[2..at - 1];
     fill_random(padding);
-    // They are not zero; one that is is drawn again.
+    // Padding bytes are not zero, so zeros are drawn again.
     while let Some(zero) = padding.iter().position(|byte| *byte == 0) {
         fill_random(&mut padding[zero..=zero]);
     }
@@ -251,10 +249,9 @@ pub(crate) fn pkcs1_message(message: &[u8], bytes: usize) -> Result<Zeroizing<Ve
     Ok(encoded)
 }
 
-/// The message in EME-PKCS1-v1_5. Where there is none, one made up out of the key and the
-/// ciphertext, always the same for the same: a sender of altered ciphertexts cannot tell which of
-/// them decrypt, and learns nothing (draft-irtf-cfrg-rsa-guidance, 7; OpenSSL since 3.2 has the
-/// same one).
+/// Decodes EME-PKCS1-v1_5. If the padding is wrong, it returns a message derived from the key and the ciphertext, the same
+/// each time. A sender of altered ciphertexts then cannot tell which of them decrypt (draft-irtf-cfrg-rsa-guidance, 7;
+/// OpenSSL from 3.2 on derives the same message).
 ///
 /// `encoded` and `ciphertext` are as long as the modulus.
 pub(crate) fn pkcs1_message_or_other(
@@ -267,7 +264,7 @@ pub(crate) fn pkcs1_message_or_other(
     let lengths = pseudo_random(&key, b"length", 2 * LENGTHS_TRIED);
     let other = pseudo_random(&key, b"message", bytes);
 
-    // A length below the most there may be: the last of those tried.
+    // Of the lengths tried, the last one that is at most the maximum.
     let length_max = (bytes - 2 - PADDING_BYTES_MIN) as u32;
     let length_mask = length_max.next_power_of_two() - 1;
     let length_mask = length_mask | length_max;
@@ -292,23 +289,23 @@ pub(crate) fn pkcs1_message_or_other(
     for (encoded, other) in encoded.iter().zip(&*other) {
         message.push(u8::conditional_select(other, encoded, is_good));
     }
-    // Where the message begins is its length, which the caller is told.
+    // The start of the message reveals its length, which the caller learns anyway.
     let begins = begins as usize;
     message.copy_within(begins.., 0);
     message.truncate_wiped(bytes - begins);
     message
 }
 
-/// The premaster secret in EME-PKCS1-v1_5 that a client of TLS 1.2 or earlier has sent, or `other`, which nobody can tell
-/// from it (RFC 5246, 7.4.7.1): if the padding is wrong, or the secret does not begin with one of `versions`.
+/// Returns the premaster secret that a client of TLS 1.2 or earlier sent in EME-PKCS1-v1_5, or `other` if the padding is
+/// wrong or the secret does not begin with one of `versions`. Nothing reveals which of them it is (RFC 5246, 7.4.7.1).
 ///
-/// `encoded` has as many bytes as the modulus, and `other` as the secret.
+/// `encoded` is as long as the modulus, and `other` as long as the secret.
 pub(crate) fn tls_premaster_secret(
     encoded: &[u8],
     versions: &[u16],
     mut other: Zeroizing<Vec<u8>>,
 ) -> Zeroizing<Vec<u8>> {
-    // A modulus has 128 bytes or more.
+    // A modulus has at least 128 bytes.
     let (padding, secret) = encoded.split_at(encoded.len() - other.len());
     let (zero, padding) = (padding[padding.len() - 1], &padding[..padding.len() - 1]);
     let mut is_good = padding[0].ct_eq(&0) & padding[1].ct_eq(&2) & zero.ct_eq(&0);
@@ -326,7 +323,7 @@ pub(crate) fn tls_premaster_secret(
     other
 }
 
-/// EME-OAEP (7.1.1) for a modulus of `bytes`.
+/// Encodes a message by EME-OAEP (7.1.1) for a modulus of `bytes` bytes.
 pub(crate) fn oaep_message(
     hash: Hash,
     mgf1: Hash,
@@ -346,7 +343,7 @@ pub(crate) fn oaep_message(
     Ok(encoded)
 }
 
-/// The message in EME-OAEP (7.1.2); what is wrong with one that is none, nobody learns.
+/// Decodes EME-OAEP (7.1.2). The error does not reveal what is wrong.
 pub(crate) fn oaep_plaintext(
     hash: Hash,
     mgf1: Hash,
@@ -374,11 +371,11 @@ pub(crate) fn oaep_plaintext(
     if !bool::from(is_good & is_found) {
         return Err(Error::DecryptionFailed);
     }
-    // From here on all of it is known to the caller.
+    // From here on, the caller may learn everything.
     Ok(Zeroizing::new(padded[one_at as usize + 1..].to_vec()))
 }
 
-/// Where a message begins that ends with the modulus and has `overhead` before it at least.
+/// Returns the offset of a message at the end of the encoding, with at least `overhead` bytes before it.
 fn fits(message: &[u8], bytes: usize, overhead: usize, scheme: &str) -> Result<usize, Error> {
     match bytes.checked_sub(overhead) {
         Some(bytes_max) if message.len() <= bytes_max => Ok(bytes - message.len()),
@@ -392,7 +389,7 @@ fn fits(message: &[u8], bytes: usize, overhead: usize, scheme: &str) -> Result<u
     }
 }
 
-/// XORs MGF1 (B.2.1) of `seed` onto `data`.
+/// XORs MGF1 (B.2.1) of `seed` into `data`.
 fn mask(hash: Hash, seed: &[u8], data: &mut [u8]) {
     for (counter, data) in (0u32..).zip(data.chunks_mut(hash.bytes())) {
         let digest = hash.digest(&[seed, &counter.to_be_bytes()]);
@@ -402,7 +399,7 @@ fn mask(hash: Hash, seed: &[u8], data: &mut [u8]) {
     }
 }
 
-/// `bytes` out of a key, for `label` (draft-irtf-cfrg-rsa-guidance, 7.1).
+/// Derives `bytes` bytes from a key for `label` (draft-irtf-cfrg-rsa-guidance, 7.1).
 fn pseudo_random(key: &[u8; 32], label: &[u8], bytes: usize) -> Zeroizing<Vec<u8>> {
     let bits = (8 * bytes as u16).to_be_bytes();
     let mut made = Zeroizing::new(Vec::with_capacity(bytes.next_multiple_of(32)));
@@ -417,7 +414,7 @@ fn pseudo_random(key: &[u8; 32], label: &[u8], bytes: usize) -> Zeroizing<Vec<u8
 }
 
 fn hmac_sha256(key: &[u8; 32], pieces: &[&[u8]]) -> Zeroizing<[u8; 32]> {
-    // With the zeros that HMAC adds to a key that is shorter than a block.
+    // HMAC pads a key that is shorter than a block with zeros.
     let mut block = Zeroizing::new([0; 64]);
     block[..32].copy_from_slice(key);
     let mut hmac = Hmac::<Sha256>::new((&*block).into());
@@ -427,7 +424,7 @@ fn hmac_sha256(key: &[u8; 32], pieces: &[&[u8]]) -> Zeroizing<[u8; 32]> {
     Zeroizing::new(hmac.finalize().into_bytes().into())
 }
 
-/// Cut off, with nothing left behind.
+/// Truncates a buffer and wipes the rest.
 trait TruncateWiped {
     fn truncate_wiped(&mut self, bytes: usize);
 }
@@ -439,7 +436,7 @@ impl TruncateWiped for Zeroizing<Vec<u8>> {
     }
 }
 
-/// Bytes of padding that EME-PKCS1-v1_5 has at least.
+/// The fewest bytes of padding in EME-PKCS1-v1_5.
 const PADDING_BYTES_MIN: usize = 8;
-/// Lengths that implicit rejection tries for one that fits; each does with a chance of 1/2 or more.
+/// Candidate lengths that implicit rejection tries. Each fits with a probability of at least 1/2.
 const LENGTHS_TRIED: usize = 128;

@@ -1,4 +1,4 @@
-//! How messages become numbers that a key is applied to (RFC 8017).
+//! Schemes that encode messages as numbers for RSA (RFC 8017).
 
 use zeroize::Zeroizing;
 
@@ -7,21 +7,21 @@ use super::padding::{self, Hash, Pss, PssSalt};
 use crate::Error;
 use crate::aws_lc::random::fill_random;
 
-/// How a message is made into a signature (RFC 8017, 8).
+/// A signature scheme of RSA (RFC 8017, 8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SignatureScheme {
     /// RSASSA-PKCS1-v1_5 (8.2).
     Pkcs1(Hash),
-    /// RSASSA-PSS (8.1) with MGF1 of the same hash and a salt as long as its digests.
+    /// RSASSA-PSS (8.1) with MGF1 of the same hash and a salt as long as its digest.
     Pss(Hash),
-    /// RSASSA-PSS with parameters of its own.
+    /// RSASSA-PSS with explicit parameters.
     PssWith {
         /// The hash function of the message.
         hash: Hash,
         /// The hash function of MGF1.
         mgf1: Hash,
-        /// How long the salt is.
+        /// The length of the salt.
         salt: PssSalt,
     },
 }
@@ -34,8 +34,8 @@ impl SignatureScheme {
         }
     }
 
-    /// What a signature is the private power of (RFC 8017, 9): the digest, padded to the bytes of the
-    /// modulus. With PSS each call takes another salt.
+    /// Returns the encoded digest, which the private operation turns into a signature (RFC 8017, 9). It is as long as the
+    /// modulus. With PSS, each call draws a new salt.
     ///
     /// ```
     /// use oarlock::Accelerator;
@@ -50,8 +50,7 @@ impl SignatureScheme {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for a digest of another length, a key that is too short for the scheme,
-    /// and for [`Hash::Sha1`].
+    /// [`Error::InvalidInput`] for a digest of another length, a key that is too short for the scheme, and [`Hash::Sha1`].
     pub fn encode(self, digest: &[u8], key: &RsaPublicKey) -> Result<Vec<u8>, Error> {
         check_digest(self, digest)?;
         signature_operand(self, digest, key)
@@ -70,33 +69,32 @@ impl SignatureScheme {
     }
 }
 
-/// A scheme with nothing left to be understood.
+/// A signature scheme with its parameters resolved.
 pub(crate) enum SignaturePadding {
     Pkcs1(Hash),
     Pss(Pss),
 }
 
-/// How a message is made into a ciphertext (RFC 8017, 7).
+/// An encryption scheme of RSA (RFC 8017, 7).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EncryptionScheme {
-    /// RSAES-PKCS1-v1_5 (7.2), for existing protocols; new ones use OAEP. Decryption rejects
-    /// implicitly: see [`AcceleratedRsa::decrypt`](crate::rsa::AcceleratedRsa::decrypt).
+    /// RSAES-PKCS1-v1_5 (7.2), for existing protocols; use OAEP in new ones. Decryption rejects implicitly: see
+    /// [`AcceleratedRsa::decrypt`](crate::rsa::AcceleratedRsa::decrypt).
     Pkcs1,
     /// RSAES-OAEP (7.1).
     Oaep {
         /// The hash function of the label.
         hash: Hash,
-        /// The hash function of MGF1: usually the same.
+        /// The hash function of MGF1, usually the same.
         mgf1: Hash,
-        /// Known to both sides; usually empty.
+        /// The label, known to both sides and usually empty.
         label: Vec<u8>,
     },
 }
 
 impl EncryptionScheme {
-    /// OAEP with MGF1 of the same hash and without a label. With SHA-1 it is the default of OpenSSL and
-    /// others.
+    /// OAEP with MGF1 of the same hash and no label. With SHA-1 it is the default of OpenSSL and other libraries.
     pub const fn oaep(hash: Hash) -> Self {
         Self::Oaep {
             hash,
@@ -105,9 +103,9 @@ impl EncryptionScheme {
         }
     }
 
-    /// The message of `ciphertext`, from its private power, as [`AcceleratedRsa::decrypt`](crate::rsa::AcceleratedRsa::decrypt)
-    /// returns it. Both have the bytes of the modulus. The time that it takes tells nothing of a message but its length.
-    /// `key` is what implicit rejection is keyed with; OAEP does without it.
+    /// Decodes `power`, the private power of `ciphertext`, as
+    /// [`AcceleratedRsa::decrypt`](crate::rsa::AcceleratedRsa::decrypt) does. Both are as long as the modulus. The time
+    /// depends on nothing but the length of the message. `key` is the key of implicit rejection; OAEP does not need it.
     ///
     /// ```
     /// use oarlock::Accelerator;
@@ -123,8 +121,8 @@ impl EncryptionScheme {
     /// ```
     ///
     /// # Errors
-    /// [`Error::DecryptionFailed`] if OAEP's padding is wrong; PKCS#1 v1.5 rejects implicitly. [`Error::InvalidInput`] if the
-    /// two lengths are not those of one modulus, or for PKCS#1 v1.5 without the key.
+    /// [`Error::DecryptionFailed`] if OAEP's padding is wrong; PKCS#1 v1.5 rejects implicitly. [`Error::InvalidInput`] if
+    /// the two lengths do not belong to one modulus, or for PKCS#1 v1.5 without the key.
     pub fn decode(
         &self,
         power: &[u8],
@@ -156,13 +154,13 @@ impl EncryptionScheme {
     }
 }
 
-/// The premaster secret that a client of TLS 1.2 or earlier has encrypted with PKCS#1 v1.5, from the private power of its
-/// message, which has the bytes of a modulus. Where the padding is wrong, or the secret begins with none of `versions`,
-/// it is 48 random bytes, and neither the result nor the time that it takes tells which (RFC 5246, 7.4.7.1): a server
-/// goes on with them, and the client's Finished message is wrong.
+/// Decodes the premaster secret that a client of TLS 1.2 or earlier encrypted with PKCS#1 v1.5. `power` is the private power
+/// of its message and as long as the modulus. If the padding is wrong, or the secret does not begin with one of `versions`,
+/// this returns 48 random bytes, and neither the result nor the time reveals which (RFC 5246, 7.4.7.1). The server continues
+/// with them, and the client's Finished message fails.
 ///
-/// `versions` are the one that the client has offered in its ClientHello, as `0x0303` for TLS 1.2, and, for clients that
-/// do it wrong, the one that was negotiated.
+/// `versions` holds the version that the client offered in its ClientHello, such as `0x0303` for TLS 1.2, and, to support
+/// faulty clients, the negotiated version.
 ///
 /// ```
 /// use oarlock::Accelerator;
@@ -180,7 +178,7 @@ impl EncryptionScheme {
 /// ```
 ///
 /// # Errors
-/// [`Error::InvalidInput`] for a power of less than 128 bytes.
+/// [`Error::InvalidInput`] for a power of fewer than 128 bytes.
 pub fn tls_premaster_secret(power: &[u8], versions: &[u16]) -> Result<Zeroizing<Vec<u8>>, Error> {
     check_power(power)?;
     let mut other = Zeroizing::new(vec![0; PREMASTER_SECRET_BYTES]);
@@ -188,7 +186,7 @@ pub fn tls_premaster_secret(power: &[u8], versions: &[u16]) -> Result<Zeroizing<
     Ok(padding::tls_premaster_secret(power, versions, other))
 }
 
-/// Checks that it is at least as long as the shortest modulus: its uses rely on that.
+/// Checks that a power is at least as long as the shortest modulus, which its users rely on.
 fn check_power(power: &[u8]) -> Result<(), Error> {
     if power.len() >= MODULUS_BYTES_MIN {
         return Ok(());
@@ -200,7 +198,7 @@ fn check_power(power: &[u8]) -> Result<(), Error> {
 }
 
 const MODULUS_BYTES_MIN: usize = 128;
-/// RFC 5246, 7.4.7.1.
+/// The length of a premaster secret (RFC 5246, 7.4.7.1).
 const PREMASTER_SECRET_BYTES: usize = 48;
 
 pub(crate) fn signature_operand(
@@ -214,7 +212,7 @@ pub(crate) fn signature_operand(
     })
 }
 
-/// The number that a signature is a power of. `fill` makes the salt, where there is one.
+/// Returns the encoded digest, whose private power is the signature. `fill` generates the salt if there is one.
 pub(crate) fn signature_operand_salted<E: From<Error>>(
     scheme: SignatureScheme,
     digest: &[u8],
@@ -244,7 +242,7 @@ pub(crate) fn check_digest(scheme: SignatureScheme, digest: &[u8]) -> Result<(),
     )))
 }
 
-/// A big-endian number, which must be less than the modulus, with as many bytes as that.
+/// Pads a big-endian number, which must be less than the modulus, to the length of the modulus.
 pub(crate) fn number(bytes: &[u8], key: &RsaPublicKey) -> Result<Zeroizing<Vec<u8>>, Error> {
     let too_large = || Error::InvalidInput("the number is not less than the modulus".into());
     let (zeros, digits) = bytes.split_at(bytes.len().saturating_sub(key.bytes()));

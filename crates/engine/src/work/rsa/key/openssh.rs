@@ -1,4 +1,4 @@
-//! RSA keys as OpenSSH keeps them.
+//! RSA keys in OpenSSH's formats.
 
 use ssh_key::private::KeypairData;
 use ssh_key::public::KeyData;
@@ -34,7 +34,7 @@ impl RsaPrivateKey {
         for part in [d, p, q] {
             check_length(part, pair.public.n.as_bytes())?;
         }
-        // The format leaves them out.
+        // The format omits these two numbers.
         let (dp, dq) = (reduced(d, &less_one(p)), reduced(d, &less_one(q)));
         Self::from_all_numbers(&PrivateNumbers {
             n: pair.public.n.as_bytes(),
@@ -49,7 +49,7 @@ impl RsaPrivateKey {
     }
 }
 
-/// An odd number less one; of an even one, which is no prime, the same.
+/// Returns an odd number minus one. An even one, which is no prime, is unchanged.
 fn less_one(odd: &[u8]) -> Zeroizing<Vec<u8>> {
     let mut even = Zeroizing::new(odd.to_vec());
     if let Some(last) = even.last_mut() {
@@ -58,10 +58,10 @@ fn less_one(odd: &[u8]) -> Zeroizing<Vec<u8>> {
     even
 }
 
-/// `number` mod `modulus`, big-endian, by shifts and subtractions that depend on lengths alone:
-/// bit after bit of `number` is shifted into a remainder, and the modulus taken off where it fits.
+/// Returns `number` mod `modulus`, big-endian. It uses shifts and subtractions that depend only on lengths: each bit of
+/// `number` is shifted into a remainder, from which the modulus is subtracted if it fits.
 fn reduced(number: &[u8], modulus: &[u8]) -> Zeroizing<Vec<u8>> {
-    // Little-endian, with room for one bit more than the modulus has.
+    // Little-endian, with room for one bit more than the modulus.
     let limbs = modulus.len().div_ceil(8) + 1;
     let mut divisor = Zeroizing::new(vec![0u64; limbs]);
     for (i, byte) in modulus.iter().rev().enumerate() {
@@ -82,7 +82,7 @@ fn reduced(number: &[u8], modulus: &[u8]) -> Zeroizing<Vec<u8>> {
                 *less = difference as u64;
                 borrow = (difference >> 127) as u64;
             }
-            // All ones where the modulus did not fit. The barrier keeps it from becoming a branch.
+            // All ones if the modulus did not fit. The barrier keeps the compiler from using a branch.
             let keeps = std::hint::black_box(borrow.wrapping_neg());
             for (rest, less) in rest.iter_mut().zip(&*less) {
                 *rest = (*rest & keeps) | (*less & !keeps);
