@@ -1,9 +1,7 @@
-//! What the decisions are made from: times of algorithms on a device's backend, and of the ways
-//! between cores.
+//! Looks up the figures that decisions use: times of algorithms on a device's backend, and of hand-offs between cores.
 //!
-//! They come from the [`tables`](super::tables), one for each family of processors that was
-//! measured and a generic one for the rest, unless the owner of an accelerator brings a
-//! [`Calibration`]. What requests turn out to take moves them on from there.
+//! They come from the [`tables`](super::tables), one for each measured family of processors and a generic one for the rest,
+//! or from a [`Calibration`] given to the accelerator. Measurements of requests refine them at run time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,20 +15,20 @@ use super::table::Table;
 use super::tables;
 use crate::work::algorithm::Algorithm;
 
-/// Where a cost comes from.
+/// The source of a cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum CostSource {
-    /// The table of this family of processors, by its name.
+    /// The table of this family of processors, by name.
     Table(&'static str),
-    /// The table for processors that have none of their own; where this family has one without the row, that row
-    /// brought to the family's speed by those that both have.
+    /// The generic table. If the processor's family has a table without this row, the row is scaled by the rows that both
+    /// tables have.
     Generic,
-    /// A [`Calibration`] given to `Builder::calibration`.
+    /// A [`Calibration`] passed to `Builder::calibration`.
     Calibrated,
-    /// What requests to this accelerator took.
+    /// Measured times of requests to this accelerator.
     Live,
-    /// What the device offers by itself.
+    /// The device's own offer.
     Offered,
 }
 
@@ -46,11 +44,11 @@ impl std::fmt::Display for CostSource {
     }
 }
 
-/// The costs that an accelerator and its devices go by. By default those of the processor that this runs on.
+/// The costs that an accelerator and its devices use. By default those of the current processor.
 #[derive(Clone, Debug)]
 pub(crate) struct Costs {
     calibration: Option<Arc<Calibration>>,
-    /// `None` where the processor's family was not measured.
+    /// `None` if the processor's family was not measured.
     table: Option<&'static Table>,
 }
 
@@ -71,7 +69,7 @@ impl Costs {
         }
     }
 
-    /// Those of any processor; `None` is one that does not say what it is.
+    /// Returns the costs of any processor; `None` for one without identification.
     #[cfg(test)]
     pub(crate) fn of_processor(processor: Option<Family>) -> Self {
         Self {
@@ -80,8 +78,7 @@ impl Costs {
         }
     }
 
-    /// Returns the cost of `algorithm` with a backend of one of this library's devices; `None` if the backend does not
-    /// have it.
+    /// Returns the cost of `algorithm` with a backend of one of this library's devices; `None` if the backend lacks it.
     pub(crate) fn of(
         &self,
         algorithm: Algorithm,
@@ -117,14 +114,14 @@ impl Costs {
     }
 }
 
-/// The cost of `algorithm` by this library's kernels on one thread.
+/// Returns the cost of `algorithm` by this library's kernels on one thread.
 pub(crate) fn kernel_cost(costs: &Costs, cpu: Cpu, algorithm: Algorithm) -> Cost {
     costs
         .of(algorithm, "cpu", kernel_backend(cpu, algorithm))
         .map_or(UNKNOWN, |(cost, _)| cost)
 }
 
-/// The name of the kernel that a session of `algorithm` gets on `cpu`.
+/// Returns the name of the kernel that a session of `algorithm` uses on `cpu`.
 pub(crate) fn kernel_backend(cpu: Cpu, algorithm: Algorithm) -> &'static str {
     match algorithm {
         Algorithm::Aes128Ctr | Algorithm::Aes192Ctr | Algorithm::Aes256Ctr
@@ -154,10 +151,10 @@ pub(crate) fn kernel_backend(cpu: Cpu, algorithm: Algorithm) -> &'static str {
     }
 }
 
-/// The name of the backend for what no kernel of this library computes.
+/// The backend name for algorithms without a kernel in this library.
 const NO_KERNEL: &str = "rustcrypto";
 
-/// The cost of `algorithm` by aws-lc; `None` for what is not asked of it.
+/// Returns the cost of `algorithm` by aws-lc; `None` for algorithms that it is not used for.
 #[cfg(feature = "aws-lc")]
 pub(crate) fn software_cost(costs: &Costs, cpu: Cpu, algorithm: Algorithm) -> Option<Cost> {
     match algorithm {
@@ -179,8 +176,8 @@ pub(crate) fn software_cost(costs: &Costs, cpu: Cpu, algorithm: Algorithm) -> Op
     }
 }
 
-/// What aws-lc does by itself. It sees the CPU as it is; a mask only makes this library expect
-/// what a CPU without these instructions would give.
+/// Returns the code path that aws-lc takes. aws-lc sees the real CPU; a mask only makes this library expect the speed of a
+/// CPU without the hidden instructions.
 #[cfg(feature = "aws-lc")]
 pub(crate) fn software_backend(cpu: Cpu) -> &'static str {
     if !cpu.has(Feature::Avx2) {
@@ -197,9 +194,9 @@ pub(crate) fn software_backend(cpu: Cpu) -> &'static str {
     }
 }
 
-/// `None` where this family was not measured.
+/// Returns the table of this CPU; `None` if its family was not measured.
 fn table_of_this_cpu() -> Option<&'static Table> {
-    // One more than the number, 0 until it is known. Not a lock: a fork may fall anywhere.
+    // The table's number plus one; 0 while unknown. An atomic and not a lock, because a fork may come at any time.
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     let number = match NUMBER.load(Ordering::Relaxed) {
         0 => {
@@ -212,7 +209,7 @@ fn table_of_this_cpu() -> Option<&'static Table> {
     tables::FAMILIES.get(number)
 }
 
-/// The table of any processor, which [`table_of_this_cpu`] asks for but once.
+/// Returns the table of any processor, without the cache of [`table_of_this_cpu`].
 #[cfg(test)]
 fn table_of(processor: Option<Family>) -> Option<&'static Table> {
     number_of(processor).map(|number| &tables::FAMILIES[number])
@@ -253,7 +250,7 @@ mod tests {
                     _ => CostSource::Generic,
                 };
                 assert_eq!(source, expected, "{it}");
-                // A processor without a table, or without the row, is within the reach of those that were measured.
+                // A processor without a table or row gets a rate within the measured range.
                 let all = tables::FAMILIES.iter();
                 let rates = all.filter_map(|table| table.find(algorithm, "cpu", backend));
                 let fastest = rates.map(|cost| cost.bytes_per_ns).fold(0.0, f64::max);
@@ -288,7 +285,7 @@ mod tests {
         }
     }
 
-    /// A rate at the smallest possible cost would say that everything slower is as fast.
+    /// A rate clamped to the smallest possible cost would make everything slower look equal.
     #[test]
     fn no_cost_is_rounded_up_to_the_least() {
         for table in tables::FAMILIES.iter().chain([&tables::GENERIC]) {

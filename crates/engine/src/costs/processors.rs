@@ -1,4 +1,4 @@
-//! Processors for tests, so that what depends on a family is tested with each, whatever this machine is.
+//! Processors for tests, so that code that depends on the family is tested with each, on any machine.
 
 use oarlock_kernels::cpu::{Cpu, Family};
 
@@ -7,8 +7,8 @@ use super::table::Processors;
 use super::tables;
 use crate::work::algorithm::Algorithm;
 
-/// A processor and its name: one of each family that has a table, some that have none, one that no table will ever
-/// know, and one that does not say what it is.
+/// Returns processors with names: one of each family that has a table, some without one, an unknown one, and one without
+/// identification.
 pub(crate) fn all() -> Vec<(&'static str, Option<Family>)> {
     let of = |vendor: &str, family, model| {
         let vendor = vendor.as_bytes().try_into().ok()?;
@@ -38,8 +38,8 @@ pub(crate) fn all() -> Vec<(&'static str, Option<Family>)> {
     measured.chain(others).collect()
 }
 
-/// Every kernel of this library that a mask of any machine leads to, with its algorithm: those of the generic table,
-/// and what the masks of this machine lead to.
+/// Returns every kernel with its algorithm that a mask can select: those in the generic table, and those that the masks of
+/// this machine select.
 pub(crate) fn kernels() -> Vec<(Algorithm, &'static str)> {
     let known = tables::GENERIC.rows.iter();
     let known = known.filter(|row| row.device == "cpu");
@@ -53,7 +53,7 @@ pub(crate) fn kernels() -> Vec<(Algorithm, &'static str)> {
     kernels
 }
 
-/// The CPU with every set of features that it has.
+/// Returns the CPU with every subset of its features.
 pub(crate) fn masked_cpus() -> Vec<Cpu> {
     let features: Vec<_> = Cpu::detect().features().collect();
     (0..1_u32 << features.len())
@@ -66,7 +66,7 @@ pub(crate) fn masked_cpus() -> Vec<Cpu> {
         .collect()
 }
 
-/// The costs of each of [`all`].
+/// Returns the costs of each of [`all`].
 pub(crate) fn costs() -> impl Iterator<Item = (&'static str, Costs)> {
     let all = all().into_iter();
     all.map(|(name, processor)| (name, Costs::of_processor(processor)))

@@ -1,4 +1,4 @@
-//! What went where: per device and algorithm.
+//! Counts of requests by device and algorithm.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
@@ -8,35 +8,33 @@ use std::time::Duration;
 use crate::work::algorithm::Algorithm;
 use oarlock_threads::process;
 
-/// Totals of an accelerator, from `Accelerator::stats`.
+/// The totals of an accelerator, from `Accelerator::stats`.
 ///
-/// Sessions count for themselves and hand in their counts with every striped request and when they
-/// are dropped; [`AcceleratedCtr::hand_in_stats`](crate::cipher::AcceleratedCtr::hand_in_stats) does it at
-/// any time.
+/// Sessions keep counts of their own and add them to the totals with every striped request and on drop;
+/// [`AcceleratedCtr::hand_in_stats`](crate::cipher::AcceleratedCtr::hand_in_stats) does so at any time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// By device name and algorithm.
+    /// Counts by device name and algorithm.
     pub algorithms: BTreeMap<(String, Algorithm), AlgorithmStats>,
-    /// Public-key requests. Not of accelerators without lanes, on which each goes to aws-lc alone.
+    /// Counts of public-key requests. They stay zero without lanes, where each request goes to aws-lc alone.
     pub public_key: PublicKeyStats,
 }
 
 /// Counts of public-key requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PublicKeyStats {
-    /// Requests that aws-lc computed alone.
+    /// Requests computed alone, by aws-lc.
     pub alone: u64,
-    /// Groups that were computed in lanes: of one to eight requests.
+    /// Groups computed in lanes, each of one to eight requests.
     pub groups: u64,
-    /// Requests in them.
+    /// Requests in those groups.
     pub in_groups: u64,
-    /// Nanoseconds that groups took less than the same requests alone, by what either took here; negative where lanes
-    /// were slower.
+    /// Nanoseconds that groups saved over the same requests alone, by times measured here; negative if lanes were slower.
     pub saved_ns: i64,
-    /// Results of private operations that failed their check, and were computed again elsewhere. If there are any, the
-    /// machine computes wrongly, or a prime of a key is not one.
+    /// Private-operation results that failed their check and were computed again elsewhere. Any such result means that the
+    /// machine miscomputes or that a prime of a key is composite.
     pub faults: u64,
-    /// Jobs that are waiting.
+    /// Waiting jobs.
     pub waiting: usize,
 }
 
@@ -47,19 +45,19 @@ pub struct AlgorithmStats {
     pub requests: u64,
     /// Bytes of all requests.
     pub bytes: u64,
-    /// Requests that went in stripes.
+    /// Requests computed in stripes.
     pub striped_requests: u64,
-    /// Stripes that helpers did; the calling thread did the others.
+    /// Stripes computed by helpers; the calling thread computed the others.
     pub helper_stripes: u64,
-    /// Striped requests that a helper joined.
+    /// Striped requests with at least one helper.
     pub joined_requests: u64,
-    /// The time from the beginning of the request to the first stripe of a helper, over all joined requests.
+    /// The time from the beginning of a request to a helper's first stripe, summed over all joined requests.
     pub queue_wait: Duration,
-    /// Bytes whose keystream was there when it was asked for.
+    /// Bytes whose keystream was ready when requested.
     pub prefetched_bytes: u64,
-    /// Requests that were timed: the long ones.
+    /// Requests that were timed, which are the long ones.
     pub timed_requests: u64,
-    /// Time of all timed requests.
+    /// The time of all timed requests.
     pub service: Duration,
 }
 

@@ -1,5 +1,4 @@
-//! Reads the file that a process publishes. It is untrusted input: its owner may have written
-//! anything.
+//! Reads the file that a process publishes. It is untrusted input: its owner may have written anything.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -11,60 +10,60 @@ use oarlock_threads::page::{
     ROWS, SEATS, TAKEN, VERSION_AND_LENGTH, place,
 };
 
-/// Figures of a process and of the children that it has forked, as they were when they were read. All
-/// counts are since the beginning.
+/// A snapshot of the figures of a process and its forked children. All counts are totals since the start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Figures {
     /// The name of the program: printable ASCII, at most 32 characters.
     pub program: String,
-    /// The number of the process.
+    /// The process ID.
     pub process: u32,
-    /// When it began to count, since the machine was started.
+    /// When counting began, since boot.
     pub began: Duration,
     /// The PID namespace of the process: an inode, or 0 if unknown.
     pub namespace: u64,
-    /// Where a cryptoserver's page of metrics is.
+    /// The address of a cryptoserver's metrics page.
     pub metrics: Option<SocketAddr>,
     /// Public-key requests.
     pub public_key: PublicKeyFigures,
-    /// Jobs that wait for a thread.
+    /// Jobs waiting for a thread.
     pub waiting: u64,
     /// Requests of frameworks that have no answer yet.
     pub in_flight: u64,
-    /// Jobs and requests for which there was no place.
+    /// Jobs and requests refused for lack of room.
     pub refused: u64,
-    /// Devices of frameworks, in the order of their coming.
+    /// Devices of frameworks, in order of registration.
     pub devices: Vec<DeviceFigures>,
-    /// Requests by process, that of the file first.
+    /// Requests by process; the process of the file comes first.
     pub processes: Vec<ProcessFigures>,
-    /// If no process has counted anything yet: the child that was forked last, and when. It may go on in the background.
+    /// The most recently forked child and its time, if no process has counted anything yet. It may continue in the
+    /// background.
     pub(super) heir: Option<(u32, Duration)>,
 }
 
-/// Public-key requests of jobs and callers.
+/// Counts of public-key requests of jobs and callers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PublicKeyFigures {
-    /// Requests that were computed alone.
+    /// Requests computed alone.
     pub alone: u64,
-    /// Requests that were computed in lanes, with others or without.
+    /// Requests computed in lanes, with others or alone.
     pub in_groups: u64,
-    /// How often lanes computed: `in_groups / groups` is their mean fill, of eight at most.
+    /// Computations in lanes: `in_groups / groups` is their mean fill, at most eight.
     pub groups: u64,
-    /// Results that were wrong, and computed again.
+    /// Results that were wrong and were computed again.
     pub faults: u64,
-    /// Jobs of OpenSSL's whose connection was closed while they were paused (ASYNC_start_job(3)). OpenSSL keeps the stack
-    /// of each, 32 KiB.
+    /// OpenSSL jobs whose connection closed while they were paused (ASYNC_start_job(3)). OpenSSL keeps the 32 KiB stack of
+    /// each.
     pub abandoned: u64,
 }
 
-/// A device of a framework.
+/// The figures of a framework's device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceFigures {
     /// Its name: printable ASCII, at most 32 characters.
     pub name: String,
     /// Whether it gets requests.
     pub state: DeviceState,
-    /// Requests that it has now.
+    /// Requests that the device has now.
     pub in_flight: u64,
     /// Requests that were given to it.
     pub given: u64,
@@ -72,15 +71,15 @@ pub struct DeviceFigures {
     pub done: u64,
     /// Requests that it failed.
     pub failed: u64,
-    /// Requests that were taken away because it had stalled.
+    /// Requests taken away because the device stalled.
     pub stalled: u64,
     /// Answers that came too late.
     pub late: u64,
     /// Wrong results, and writes past the end.
     pub breaches: u64,
-    /// How often the breaker opened.
+    /// Times that the breaker opened.
     pub opened: u64,
-    /// Bytes of the requests that it did.
+    /// Bytes of completed requests.
     pub bytes: u64,
 }
 
@@ -102,34 +101,34 @@ pub enum DeviceState {
 /// Requests of one process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessFigures {
-    /// The number of the process.
+    /// The process ID.
     pub process: u32,
-    /// When the first of its threads that still counts began to, since the machine was started.
+    /// The earliest start of a thread that still counts, since boot.
     pub began: Duration,
-    /// Threads that have counted and still run.
+    /// Running threads that have counted something.
     pub threads: usize,
-    /// What it has done.
+    /// Counts by operation and direction.
     pub operations: Vec<OperationFigures>,
 }
 
 /// Requests of one operation and direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperationFigures {
-    /// The name of the algorithm, or `hmac`, `hash`, `cipher+hmac`, `random`, `public-key`.
+    /// The name of the algorithm, or `hmac`, `hash`, `cipher+hmac`, `random` or `public-key`.
     pub name: &'static str,
     /// The direction.
     pub direction: Direction,
     /// Requests.
     pub requests: u64,
-    /// Bytes of all of them.
+    /// Bytes of all requests.
     pub bytes: u64,
 }
 
 impl Figures {
-    /// Bytes of a file.
+    /// The length of a file in bytes.
     pub const FILE_BYTES: usize = LENGTH;
 
-    /// The bytes that a file of this version begins with, for tests of those who read them.
+    /// Returns the first bytes of a file of this version, for tests of readers.
     pub fn file_begin() -> [u8; 16] {
         let mut begin = [0; 16];
         begin[..8].copy_from_slice(&MAGIC.to_ne_bytes());
@@ -140,8 +139,7 @@ impl Figures {
     /// Parses the bytes of a file.
     ///
     /// # Errors
-    /// What is wrong with them: another length, another version of Oarlock, no such file at all.
-    ///
+    /// A message: the length is wrong, the version differs, or it is no file of figures.
     /// ```
     /// use oarlock_engine::costs::published::Figures;
     ///
@@ -156,7 +154,7 @@ impl Figures {
             return Err("live figures of another version of Oarlock");
         }
         let gauge = |gauge: Gauge| page.word(place::GAUGES + 8 * gauge as usize);
-        // Kept by additions and subtractions, which an ended process may have left uneven.
+        // Levels are kept by additions and subtractions, which a killed process may leave unbalanced.
         let level = |of: Gauge| u64::try_from(gauge(of) as i64).unwrap_or(0);
         let mut figures = Self {
             program: page.text(place::PROGRAM, PROGRAM_BYTES),
@@ -257,7 +255,7 @@ impl ProcessFigures {
     }
 }
 
-/// What is not there is zero.
+/// A file's bytes; reads beyond the end return zero.
 #[derive(Clone, Copy)]
 struct Bytes<'a>(&'a [u8]);
 
@@ -267,7 +265,8 @@ impl Bytes<'_> {
         bytes.map_or(0, u64::from_ne_bytes)
     }
 
-    /// Up to the first zero. What a terminal might act on becomes a question mark.
+    /// Returns the text up to the first zero. Bytes outside printable ASCII become question marks, since a terminal might
+    /// act on them.
     fn text(self, at: usize, bytes_max: usize) -> String {
         let bytes = self.0.get(at..at + bytes_max).unwrap_or_default();
         let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Where files of figures are, and which of them are of processes that run.
+//! Finds files of figures, and removes those of processes that have ended.
 //!
-//! A folder is opened once, without following a link, and belongs to the user whose folder it is to be. What is
-//! done in it by name happens there: its owner may put a link or another folder in its place at any time.
+//! A folder is opened once, without following a link, and must belong to the expected user. Later operations use the open
+//! descriptor: the folder's owner may replace the path with a link or another folder at any time.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -23,20 +23,20 @@ use oarlock_threads::process;
 /// A file of figures.
 #[derive(Debug)]
 pub struct Found {
-    /// Where it is.
+    /// The file's path.
     pub path: PathBuf,
-    /// The number of the user that it belongs to.
+    /// The numeric ID of the user that owns it.
     pub user: u32,
-    /// What it says, of the processes that still run; or what is wrong with it.
+    /// The figures of its processes that still run, or a message that says what is wrong with the file.
     pub figures: Result<Figures, String>,
 }
 
-/// The processes that show figures: those of this user, and all for root. Files of processes that have
-/// ended are removed.
+/// Returns the processes that publish figures: those of this user, or of all users for root. Removes files of processes that
+/// have ended.
 ///
-/// A file counts if it is of the folder's owner, and of a process that it names if that is of the same user,
-/// or the file is root's: a server of root's gives up its rights. At most 1024 files and processes of a user are
-/// looked at, and 4096 of all users but this one; for the rest there is a [`Found`] that says so.
+/// A file must belong to the folder's owner. A process that it names counts if it belongs to the same user, or if the file
+/// is root's, since a root server drops its privileges. At most 1024 files and processes of a user are read, and 4096 of all
+/// other users; a [`Found`] reports any beyond that.
 pub fn running() -> Vec<Found> {
     let user = process::user();
     let open = |(path, user): (PathBuf, u32)| Folder::open(&path, user).ok();
@@ -49,30 +49,29 @@ pub fn running() -> Vec<Found> {
     found
 }
 
-/// Removes the files of this user's processes that have ended. A process leaves its own behind, since it may be
-/// confined by then; the next process that publishes or reads figures removes it. A program that has started others and
-/// outlives them can call this at once.
+/// Removes the files of this user's processes that have ended. A process leaves its file behind, since it may be sandboxed
+/// by then; the next process that publishes or reads figures removes it. A program that outlives others it has started can
+/// call this directly.
 pub fn clear() {
     own().iter().for_each(|folder| sweep(folder));
 }
 
-/// The figures in a file, whether or not its process still runs.
+/// Reads the figures in a file, whether or not its process still runs.
 ///
 /// # Errors
-/// What is wrong, in words: it cannot be read, is a link, belongs to another user than its folder or is
-/// no file of figures.
+/// A message: the file cannot be read, is a link, belongs to a user other than its folder's owner or has no figures.
 pub fn read(path: &Path) -> Result<Figures, String> {
     let name = path.file_name().ok_or("no regular file")?;
     let parent = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    // As any path is followed: the caller names it.
+    // Links in the folder's path are followed: the caller chose the path.
     let folder = Folder::of(parent, FOLDER).map_err(|error| reason(&error))?;
     folder.figures(name)
 }
 
-/// The folder in which this process may show something, made now if there is none.
+/// Returns the folder in which this process may publish, creating it if necessary.
 pub(super) fn private() -> Result<PathBuf, String> {
     let mut reasons = Vec::new();
     for folder in own() {
@@ -92,17 +91,17 @@ fn make_private(folder: &Path) -> Result<(), String> {
     Folder::open(folder, process::user()).map(drop)
 }
 
-/// A folder of figures that is held open.
+/// An open folder of figures.
 struct Folder {
     descriptor: OwnedFd,
-    /// For its readers.
+    /// The path to report to readers.
     path: PathBuf,
     user: u32,
 }
 
 impl Folder {
-    /// Opens a directory of `user` that nobody else may write to or look into. Where it lies, only that user or
-    /// root can put another in its place: in a folder of root's, or one with the sticky bit.
+    /// Opens a directory of `user` that nobody else can read or write. Its parent belongs to root or has the sticky bit, so
+    /// only that user or root can replace it.
     fn open(path: &Path, user: u32) -> Result<Self, String> {
         let folder = Self::of(path, FOLDER | OFlags::NOFOLLOW).map_err(|error| match error {
             Errno::LOOP | Errno::NOTDIR => "no directory".to_owned(),
@@ -128,8 +127,8 @@ impl Folder {
         })
     }
 
-    /// The names with this extension, in their order, and whether there are more of them than are looked at: what
-    /// else lies there hides none.
+    /// Returns the sorted names with this extension, and whether there are more than the limit. Other files do not count
+    /// towards it.
     fn names(&self, extension: &str) -> (Vec<OsString>, bool) {
         let entries = Dir::read_from(&self.descriptor).into_iter().flatten();
         let names = entries.filter_map(|entry| {
@@ -145,7 +144,7 @@ impl Folder {
     }
 
     fn figures(&self, name: &OsStr) -> Result<Figures, String> {
-        // Never mapped: its owner may cut it off at any time, which would end a process that maps it.
+        // Read the file, never map it: its owner may truncate it at any time, which would kill a process that maps it.
         let flags =
             OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.descriptor, name, flags, Mode::empty());
@@ -160,9 +159,9 @@ impl Folder {
         if metadata.uid() != self.user {
             return Err("it belongs to another user than its folder".into());
         }
-        // As much as there may be, and a byte that shows that there is more.
+        // Read one byte more than a valid file has, to detect a longer one.
         let mut bytes = Vec::new();
-        // A host near its limit of memory is not to end for it.
+        // A host low on memory must not fail because of this file.
         if bytes.try_reserve_exact(LENGTH + 1).is_err() {
             return Err("no memory to read it".into());
         }
@@ -172,11 +171,11 @@ impl Folder {
         Figures::parse(&bytes).map_err(str::to_owned)
     }
 
-    /// Returns what a file says of processes that run. `None` if there is nothing left to say; the file is removed.
+    /// Returns a file's figures of running processes. `None` if none runs; the file is then removed.
     fn live(&self, name: &OsStr) -> Option<Result<Figures, String>> {
         let figures = match self.figures(name) {
             Ok(figures) => figures,
-            // It has ended by now, or is being made.
+            // The process has just ended, or has not finished creating the file.
             Err(_) if self.modified(name).is_none() => return None,
             Err(why) => return Some(Err(why)),
         };
@@ -194,13 +193,13 @@ impl Folder {
     }
 
     fn remove(&self, name: &OsStr) {
-        // A directory is not.
+        // This does not remove directories.
         let _ = rustix::fs::unlinkat(&self.descriptor, name, AtFlags::empty());
     }
 }
 
-/// Looks at the files of `folders`, one of each in turn, so that none of their owners displaces another's: at most
-/// `files_max`, and as many processes.
+/// Reads the files of `folders`, taking one of each in turn so that no owner displaces another's: at most `files_max` files
+/// and the same number of processes.
 fn look(folders: &[Folder], files_max: usize) -> Vec<Found> {
     let (mut files_left, mut processes_left) = (files_max, files_max);
     let mut of_users: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
@@ -253,18 +252,18 @@ fn look(folders: &[Folder], files_max: usize) -> Vec<Found> {
     found.into_iter().flatten().collect()
 }
 
-/// Where this user's files may be, the best first.
+/// Returns the folders of this user, best first.
 fn own() -> Vec<PathBuf> {
     let user = process::user();
     let is_own = |folder: &PathBuf| {
-        // Under sudo and su it may still be another's.
+        // Under sudo and su it may belong to another user.
         folder.is_absolute() && fs::metadata(folder).is_ok_and(|it| it.uid() == user)
     };
     let runtime = process::environment("XDG_RUNTIME_DIR")
         .map(PathBuf::from)
         .filter(is_own)
         .map(|folder| folder.join("oarlock"));
-    // Not `/run/oarlock`, where the daemons have their sockets: anybody has to be able to enter that.
+    // `/run/oarlock` has the daemons' sockets and must be open to all users.
     let of_root = (user == 0).then(|| PathBuf::from("/run/oarlock-live"));
     let temporary = PathBuf::from(format!("/tmp/oarlock-{user}"));
     runtime
@@ -274,8 +273,8 @@ fn own() -> Vec<PathBuf> {
         .collect()
 }
 
-/// Those of other users, and to whom each is to belong. The folders of those who are logged in come first: their
-/// number is not anybody's to choose.
+/// Returns other users' folders and expected owners. Logged-in users come first, since ordinary users cannot create entries
+/// there.
 fn others() -> Vec<(PathBuf, u32)> {
     let own = own();
     let logged_in = entries(Path::new("/run/user"), |name| name.to_str()?.parse().ok())
@@ -287,7 +286,7 @@ fn others() -> Vec<(PathBuf, u32)> {
     others.take(FOLDERS_MAX).collect()
 }
 
-/// Removes files of processes that have ended, and of those that were killed before they had made theirs.
+/// Removes files of processes that have ended, and unfinished files of processes that were killed.
 pub(super) fn sweep(folder: &Path) {
     let Ok(folder) = Folder::open(folder, process::user()) else {
         return;
@@ -303,8 +302,8 @@ pub(super) fn sweep(folder: &Path) {
     }
 }
 
-/// Returns what a file of `owner` may say: without the processes that have ended, and without those of other users. `None`
-/// if all have ended. Of another namespace nothing is known.
+/// Removes processes from a file of `owner` that have ended or belong to other users. Returns `None` if none is left.
+/// Figures from another PID namespace are returned unchanged.
 fn alive(mut figures: Figures, owner: u32) -> Option<Result<Figures, String>> {
     if figures.namespace != namespace() {
         return Some(Ok(figures));
@@ -328,12 +327,12 @@ fn alive(mut figures: Figures, owner: u32) -> Option<Result<Figures, String>> {
     }
 }
 
-/// Whether there is a process of that number that had been started by `time`.
+/// Whether a process with that number exists and started by `time`.
 fn has_begun_before(process: u32, time: Duration) -> bool {
     let Ok(stat) = fs::read_to_string(format!("/proc/{process}/stat")) else {
         return false;
     };
-    // Behind the name, which may hold anything (proc_pid_stat(5)).
+    // Skip the process name, which may contain any character (proc_pid_stat(5)).
     let behind = stat.rsplit_once(')').map_or("", |(_, behind)| behind);
     let mut fields = behind.split_ascii_whitespace();
     let state = fields.next().unwrap_or_default();
@@ -342,10 +341,10 @@ fn has_begun_before(process: u32, time: Duration) -> bool {
     !matches!(state, "Z" | "X") && started <= time + Duration::from_millis(1000 / TICKS_A_SECOND)
 }
 
-/// Whether a process runs as `user`, by one of its user numbers.
+/// Whether any of a process's user IDs is `user`.
 fn is_of(process: u32, user: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    // The name, in a line above, is escaped: it cannot begin one (proc_pid_status(5)).
+    // The process name, in a line above, is escaped and cannot start a new line (proc_pid_status(5)).
     let mut lines = status.lines();
     let users = lines.find_map(|line| line.strip_prefix("Uid:"));
     let mut users = users.unwrap_or_default().split_ascii_whitespace();
@@ -357,16 +356,15 @@ pub(super) fn namespace() -> u64 {
     fs::metadata("/proc/self/ns/pid").map_or(0, |metadata| metadata.ino())
 }
 
-/// The user in the name `oarlock-USER`. The folder has to belong to that user, so each has one, however many
-/// names there are in `/tmp`.
+/// Parses the user from the name `oarlock-USER`. The folder must belong to that user, so each user counts once.
 fn named_user(name: &OsStr) -> Option<u32> {
     let user = name.to_str()?.strip_prefix("oarlock-")?;
     let number = user.parse::<u32>().ok()?;
     (number.to_string() == user).then_some(number)
 }
 
-/// The directories in a folder that belong to the user in their name, as `user_of` finds it there. At most
-/// [`FOLDERS_MAX`]: what else lies there hides none of them.
+/// Returns the directories in a folder that belong to the user in their name, by `user_of`. Stops after [`FOLDERS_MAX`];
+/// other entries do not count.
 fn entries(folder: &Path, user_of: impl Fn(&OsStr) -> Option<u32>) -> Vec<(PathBuf, u32)> {
     let Ok(descriptor) = rustix::fs::open(folder, FOLDER, Mode::empty()) else {
         return Vec::new();
@@ -393,15 +391,15 @@ const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::CLOEXEC)
     .union(OFlags::NONBLOCK);
-/// What the kernel tells all programs, whatever its own (USER_HZ).
+/// The clock ticks per second that the kernel reports to programs (USER_HZ).
 const TICKS_A_SECOND: u64 = 100;
-/// Files and processes of one user.
+/// The limit on files and processes of one user.
 const USER_MAX: usize = 1024;
-/// Files and processes of all other users together.
+/// The limit on files and processes of all other users together.
 const OTHERS_MAX: usize = 4096;
-/// Folders of other users, each of which is held open.
+/// The limit on open folders of other users.
 const FOLDERS_MAX: usize = 256;
-/// Longer than it takes to make a file.
+/// Longer than a process needs to create its file.
 const MAKING_MAX: Duration = Duration::from_secs(60);
 
 #[cfg(test)]
@@ -437,7 +435,6 @@ mod tests {
         Folder::open(path, process::user()).unwrap()
     }
 
-    /// Writes the file of a process that has ended, which the next reader removes.
     fn ended(path: &Path) {
         let mut bytes = vec![0; LENGTH];
         bytes[..16].copy_from_slice(&Figures::file_begin());
@@ -446,7 +443,7 @@ mod tests {
         fs::write(path, bytes).unwrap();
     }
 
-    /// Its owner swaps the folder for a link, or for another folder, between any two of the reader's steps.
+    /// The owner replaces the folder by a link or another folder between any two of the reader's steps.
     #[test]
     fn what_is_done_in_a_folder_is_done_there_whatever_is_put_in_its_place() {
         let base = tempfile::tempdir().unwrap();
@@ -461,7 +458,7 @@ mod tests {
         }
         fs::rename(&path, &away).unwrap();
         symlink(&victim, &path).unwrap();
-        // Listing, reading, asking for the time and removal, in the folder that was opened.
+        // Listing, reading, stat and removal act on the folder that was opened.
         assert_eq!(held.names("live").0, ["1-1.live"]);
         assert!(held.figures(OsStr::new("1-1.live")).is_ok());
         assert!(look(&[held], USER_MAX).is_empty());

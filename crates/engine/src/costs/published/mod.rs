@@ -1,9 +1,8 @@
-//! What a process is doing, for others of its user to see: figures in a file of a private folder, which `oarlock top`
-//! reads. docs/internals/live-figures.md says what is there and which users may read it.
+//! Publishes a process's activity to others of its user: figures in a file of a private folder, which `oarlock top` reads.
+//! docs/internals/live-figures.md describes the figures and who may read them.
 //!
-//! A process shows nothing unless it is asked to, by [`Options::publish`](crate::Options::publish) or
-//! [`show`]. Nothing that is secret is shown: no key, no data, no nonce.
-//!
+//! A process publishes nothing by default; [`Options::publish`](crate::Options::publish) or [`show`] turns it on. No secret
+//! is published: no key, no data, no nonce.
 //! ```no_run
 //! use oarlock_engine::costs::published;
 //!
@@ -15,7 +14,7 @@
 //! }
 //! ```
 
-// The file itself is threads/page.rs. figures.rs: what it says, for readers. folder.rs: where it is.
+// threads/page.rs has the file itself, figures.rs reads its contents, and folder.rs finds it.
 
 mod figures;
 mod folder;
@@ -34,13 +33,12 @@ use oarlock_threads::page::{DeviceFigure, DevicePage};
 use oarlock_threads::page::{Gauge, Page};
 use oarlock_threads::process;
 
-/// Shows figures of this process, as [`Options::publish`](crate::Options::publish) does, for a program that
-/// has no accelerator. `metrics` is where a cryptoserver's page of metrics is.
+/// Publishes figures of this process, as [`Options::publish`](crate::Options::publish) does, for a program without an
+/// accelerator. `metrics` is the address of a cryptoserver's metrics page.
 ///
 /// # Errors
-/// A message that says why no file can be made: for example, there is no private folder for it. A program that runs with more
-/// rights than its user, or is confined, shows nothing.
-///
+/// A message that says why no file can be created: for example, no private folder exists. A program that is sandboxed or has
+/// more rights than its user publishes nothing.
 /// ```no_run
 /// oarlock_engine::costs::published::show(Some("127.0.0.1:9464".parse()?))?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -53,7 +51,7 @@ pub fn show(metrics: Option<SocketAddr>) -> Result<(), String> {
     Ok(())
 }
 
-/// The page of this process, made now if there is none.
+/// Returns the page of this process, creating it if necessary.
 fn page() -> Result<&'static Page, String> {
     if let Some(page) = Page::current() {
         return Ok(page);
@@ -74,7 +72,7 @@ fn page() -> Result<&'static Page, String> {
     Ok(page)
 }
 
-/// The name of the program's file.
+/// Returns the file name of the running program.
 fn program() -> String {
     let comm = || std::fs::read_to_string("/proc/self/comm").ok();
     let path = std::env::current_exe().ok();
@@ -82,12 +80,12 @@ fn program() -> String {
     name.or_else(comm).unwrap_or_default().trim_end().to_owned()
 }
 
-/// What an accelerator and its sessions count with; nothing where it does not publish.
+/// The counters of an accelerator and its sessions; `None` if it does not publish.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Shown(Option<&'static Page>);
 
 impl Shown {
-    /// Where nothing can be shown, the accelerator does without.
+    /// Returns the counters if publishing is asked for and possible.
     pub(crate) fn where_asked(is_asked: bool) -> Self {
         if !is_asked {
             return Self(None);
@@ -100,7 +98,7 @@ impl Shown {
         Self(page.ok())
     }
 
-    /// Counts a request. A load and a branch where nothing is shown.
+    /// Counts a request. Costs a load and a branch if nothing is published.
     #[inline(always)]
     pub(crate) fn count(self, algorithm: Algorithm, direction: Direction, bytes: usize) {
         if let Some(page) = self.0 {
@@ -108,7 +106,7 @@ impl Shown {
         }
     }
 
-    /// Counts many.
+    /// Counts several requests.
     #[inline(always)]
     pub(crate) fn count_many(
         self,
@@ -123,7 +121,7 @@ impl Shown {
         }
     }
 
-    /// Counts requests of no algorithm of a session.
+    /// Counts requests other than a session's algorithm.
     #[cfg_attr(not(feature = "rsa"), allow(dead_code))]
     pub(crate) fn count_other(self, what: Other, direction: Direction, requests: u64, bytes: u64) {
         if let Some(page) = self.0 {
@@ -139,14 +137,14 @@ impl Shown {
         }
     }
 
-    /// The place of a device, if there is one left.
+    /// Returns counters for a device, if a row is free.
     #[cfg(feature = "rsa")]
     pub(crate) fn device(self, name: &str) -> ShownDevice {
         ShownDevice(self.0.and_then(|page| page.device(name)))
     }
 }
 
-/// Where the figures of a device are shown, if they are.
+/// The counters of a device, if published.
 #[cfg(feature = "rsa")]
 #[derive(Clone, Copy, Default)]
 pub(crate) struct ShownDevice(Option<&'static DevicePage>);

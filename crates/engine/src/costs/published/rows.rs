@@ -1,9 +1,9 @@
-//! The rows that requests are counted in: those of the algorithms, and others behind them.
+//! The rows of the published counters: one for each algorithm, then others.
 
 use crate::work::algorithm::Algorithm;
 use oarlock_threads::page::ROWS;
 
-/// Rows behind those of the algorithms.
+/// The rows after those of the algorithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub(crate) enum Other {
@@ -28,7 +28,7 @@ impl Other {
 
 const _: () = assert!(Algorithm::ALL.len() + Other::ALL.len() <= ROWS);
 
-/// The name of what is counted in a row.
+/// Returns the name of a row.
 pub(super) fn operation(row: usize) -> Option<&'static str> {
     let algorithms = Algorithm::ALL.iter().map(|algorithm| algorithm.name());
     let others = Other::ALL.iter().map(|(_, name)| *name);
