@@ -1,19 +1,19 @@
-//! The clock by which requests in lanes are timed.
+//! The clock that times requests in lanes.
 
 use std::time::{Duration, Instant};
 
 use oarlock_threads::process;
 
-/// When a computation began.
+/// The start of a timed computation.
 pub(crate) enum Began {
     Wall(Instant),
     OnThread(Duration),
 }
 
 impl Began {
-    /// Starts to time a computation of `requests` requests. Several take milliseconds, during which other processes may
-    /// have the CPU. Time without the CPU is not counted for them, or requests one by one would look faster than a
-    /// batch where all threads wait for CPUs.
+    /// Starts timing a computation of `requests` requests. Several requests take milliseconds, during which other processes
+    /// may run on the CPU. Their time excludes that; otherwise, whenever all threads contend for CPUs, a batch would look
+    /// slower than its requests one by one.
     pub(crate) fn now(requests: usize) -> Self {
         if requests > 1 && !process::is_sandboxed() {
             Self::OnThread(process::thread_time())

@@ -1,48 +1,48 @@
-//! What a machine turned out to cost when it was measured.
+//! The measured costs of a machine.
 
 use crate::Error;
 use crate::work::algorithm::Algorithm;
 
-/// A measurement of one machine, from `Accelerator::calibrate`.
-/// It holds for that machine, its features and this version of the library.
+/// A measurement of one machine, from `Accelerator::calibrate`. It is valid only for that machine, its CPU features and this
+/// version of the library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Calibration {
-    /// The ways between cores.
+    /// The costs of moving work and data between cores.
     pub machine: MachineCosts,
-    /// By device and algorithm.
+    /// The costs of each algorithm on each device.
     pub algorithms: Vec<AlgorithmCost>,
 }
 
-/// The costs of handing work and keystream from core to core.
+/// The costs of moving work and keystream between cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MachineCosts {
-    /// Nanoseconds to post work, until a helper that is awake has begun, and to end it.
+    /// Nanoseconds to post work, start it on a helper that is awake, and complete it.
     pub handoff_ns: u64,
-    /// Nanoseconds until a helper that sleeps has begun.
+    /// Nanoseconds until a sleeping helper starts.
     pub wake_ns: u64,
-    /// Keystream that another core has made, XORed onto data: bytes a second.
+    /// Bytes per second at which keystream from another core's cache is XORed to data.
     pub other_core_bytes_per_second: u64,
-    /// Keystream that this core has made, XORed onto data: bytes a second.
+    /// Bytes per second at which keystream from this core's cache is XORed to data.
     pub own_core_bytes_per_second: u64,
 }
 
-/// The costs of an algorithm by one backend of a device, on one thread.
+/// The cost of an algorithm on one backend of a device, for one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlgorithmCost {
     /// The algorithm that was measured.
     pub algorithm: Algorithm,
     /// The device's name.
     pub device: String,
-    /// The backend of the device that was measured.
+    /// The name of the device's backend.
     pub backend: String,
-    /// The fixed cost of a request in nanoseconds, on top of that of its bytes.
+    /// The fixed cost of a request in nanoseconds, added to the cost of its bytes.
     pub setup_ns: u64,
-    /// Bytes a second.
+    /// Bytes per second.
     pub bytes_per_second: u64,
 }
 
 impl Calibration {
-    /// Whether a machine could have given it.
+    /// Checks that every figure is one that a real machine can produce.
     #[doc(hidden)]
     pub fn validate(&self) -> Result<(), Error> {
         let MachineCosts {
@@ -68,6 +68,6 @@ impl Calibration {
     }
 }
 
-/// Anything beyond is a mistake, and arithmetic on it might overflow.
+/// Values beyond these limits are errors, and could overflow in arithmetic.
 const NS_MAX: u64 = 1_000_000_000;
 const BYTES_PER_SECOND_MAX: u64 = 1 << 50;

@@ -1,10 +1,9 @@
-//! Chooses among several implementations: the one that is expected to be done first.
+//! Chooses among several implementations by expected time.
 
 use super::cost::Cost;
 
-/// Orders offers, each with its preference: the one expected to be done first comes first. Of those
-/// within a few hundredths of the best the preferred one does: one more implementation is not worth
-/// that.
+/// Sorts offers by expected time. `of` returns the cost and the preference of an offer. Among those within a few percent of
+/// the fastest, the preferred one comes first: a smaller gain is not worth using another implementation.
 pub(crate) fn order<T>(offers: &mut [T], of: impl Fn(&T) -> (Cost, u32)) {
     let ns = |offer: &T| of(offer).0.ns(TYPICAL_BYTES);
     offers.sort_by(|one, other| ns(one).total_cmp(&ns(other)));
@@ -13,7 +12,7 @@ pub(crate) fn order<T>(offers: &mut [T], of: impl Fn(&T) -> (Cost, u32)) {
     offers[..near].sort_by_key(|offer| std::cmp::Reverse(of(offer).1));
 }
 
-/// The length of message by which devices are compared.
+/// The message length at which offers are compared, in bytes.
 const TYPICAL_BYTES: usize = 4096;
-/// Times that may be a little longer and still count as equal.
+/// Times up to this factor of the shortest count as equal.
 const NEAR: f64 = 1.05;

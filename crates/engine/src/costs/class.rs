@@ -1,10 +1,10 @@
-//! CPU classes: which of the instructions that the speed of kernels depends on are there.
+//! CPU classes, by the instructions that decide how fast the kernels are.
 
 use std::fmt;
 
 use oarlock_kernels::cpu::{Cpu, Feature};
 
-/// A kind of CPU, as far as the speed of kernels goes. CPUs of other architectures are of class E.
+/// A class of CPUs for which kernels have similar speed. CPUs of other architectures are of class E.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum CpuClass {
     /// AVX-512 with VAES and IFMA.
@@ -23,7 +23,7 @@ impl CpuClass {
     /// Every class.
     pub const ALL: [Self; 5] = [Self::A, Self::B, Self::C, Self::D, Self::E];
 
-    /// That of `cpu`, which a mask may have made a lower one.
+    /// Returns the class of `cpu`, which is lower if a mask hides features.
     pub fn of(cpu: Cpu) -> Self {
         Self::with(|feature| cpu.has(feature))
     }
@@ -38,7 +38,7 @@ impl CpuClass {
         }
     }
 
-    /// As in tables.
+    /// Returns the letter used in tables.
     pub const fn letter(self) -> char {
         match self {
             Self::A => 'A',

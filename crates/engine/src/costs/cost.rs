@@ -1,13 +1,13 @@
-//! The time of a request, and of the ways between cores.
+//! The expected time of a request, and the costs of moving work between cores.
 
 use super::calibration::MachineCosts;
 
-/// The time of a request: a part for itself and a part for its bytes, on one thread.
+/// The expected time of a request on one thread: a fixed part and a part per byte.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
-    /// The time of a request without bytes.
+    /// The fixed time of a request in nanoseconds.
     pub setup_ns: f64,
-    /// The rate of its bytes.
+    /// The rate in bytes per nanosecond.
     pub bytes_per_ns: f64,
 }
 
@@ -28,16 +28,16 @@ impl Cost {
     }
 }
 
-/// The ways between cores.
+/// The costs of moving work and data between cores.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Machine {
-    /// Posting work, the start of a helper that is awake, and the end.
+    /// Posting work, starting it on a helper that is awake, and completing it.
     pub(crate) handoff_ns: f64,
-    /// Until a helper that sleeps has started.
+    /// The time until a sleeping helper starts.
     pub(crate) wake_ns: f64,
-    /// Keystream that another core has made, XORed onto data.
+    /// The rate of XORing keystream from another core's cache to data.
     pub(crate) other_core_bytes_per_ns: f64,
-    /// Keystream that this core has made some time ago.
+    /// The rate of XORing keystream that this core computed some time ago to data.
     pub(crate) own_core_bytes_per_ns: f64,
 }
 
@@ -65,10 +65,10 @@ impl From<Machine> for MachineCosts {
     }
 }
 
-/// A cipher that a caller brings, and what no table knows.
+/// The cost of a cipher supplied by a caller, and of anything else that no table lists.
 pub(crate) const UNKNOWN: Cost = Cost {
     setup_ns: 20.0,
     bytes_per_ns: 0.15,
 };
-/// A kilobyte a second: below the slowest row of any table, so that no cost is infinite and none is rounded up to it.
+/// One kilobyte per second, below the slowest row of any table: it avoids infinite costs and rounds none up.
 pub(super) const BYTES_PER_NS_MIN: f64 = 1e-6;

@@ -1,4 +1,4 @@
-//! What public-key requests take alone and in lanes, and which of the two pays.
+//! The times of public-key requests alone and in lanes, and which of the two is faster.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -8,18 +8,18 @@ use oarlock_kernels::modexp::{LANES, Width};
 use crate::learn::{BackOff, Median};
 use crate::work::shape::{BatchKey, BatchKind};
 
-/// By batch key, in ns; medians that follow what requests take.
+/// The costs by batch key in nanoseconds, as running medians.
 pub(crate) struct LaneCosts {
     costs: [LaneCost; BatchKey::COUNT],
-    /// How many lanes take no longer than one.
+    /// The number of lanes that take no longer than one.
     at_once: usize,
 }
 
 struct LaneCost {
-    /// One request alone, by aws-lc.
+    /// The time of one request alone, by aws-lc.
     alone: Median,
-    /// Requests in lanes, by how many passes of the kernel they take: one, two or four. Both primes of a private
-    /// operation lie next to each other in the lanes, if there is room for those of all requests.
+    /// The time of requests in lanes, by the number of kernel passes: one, two or four. The two primes of a private
+    /// operation use adjacent lanes if all requests of the batch fit.
     lanes: [InLanes; 3],
 }
 
@@ -27,16 +27,16 @@ struct InLanes {
     ns: Median,
     /// Requests that were computed alone since they were last tried in lanes.
     skipped: AtomicU32,
-    /// About how many requests are computed alone before the next is tried in lanes.
+    /// The approximate number of requests computed alone before the next try in lanes.
     apart: AtomicU32,
 }
 
-/// Requests computed alone between two tries in lanes. Lanes that are not used are not measured. The first tries come
-/// soon, since the table may be wrong; later ones may cost no more than a thousandth of the time.
+/// Requests computed alone between two tries in lanes, since unused lanes are not measured. The first tries come soon because
+/// the table may be wrong; later ones may cost at most a thousandth of the time.
 const APART: BackOff = BackOff::doubling(8, 1024);
 
 impl LaneCosts {
-    /// Makes costs for kernels that compute `at_once` lanes at once, 8 or 4.
+    /// Creates costs for kernels that compute `at_once` lanes at once, 8 or 4.
     pub(crate) fn new(at_once: usize) -> Self {
         let costs = std::array::from_fn(|number| {
             let key = BatchKey::numbered(number);
@@ -60,12 +60,12 @@ impl LaneCosts {
         Self { costs, at_once }
     }
 
-    /// Returns the cost of one request alone.
+    /// Returns the expected time of one request alone.
     pub(crate) fn alone(&self, key: BatchKey) -> Duration {
         Duration::from_nanos(self.costs[key.number()].alone.ns().into())
     }
 
-    /// Takes note of what one alone took, which was not computed in lanes then.
+    /// Records the time of a request computed alone, which could have been in lanes.
     pub(crate) fn learn_alone(&self, key: BatchKey, took: Duration) {
         let cost = &self.costs[key.number()];
         cost.alone.learn(took);
@@ -83,7 +83,7 @@ impl LaneCosts {
     pub(crate) fn learn_lanes(&self, key: BatchKey, size: usize, took: Duration) {
         let lanes = self.in_lanes(key, size);
         lanes.ns.learn(took);
-        // One that was tried and was fast is tried again soon: a median takes several.
+        // A try that was fast is repeated soon, because a median needs several samples.
         let is_fast = took.as_nanos() < u128::from(self.limit(key, size));
         let apart = lanes.apart.load(Ordering::Relaxed);
         let next = match is_fast {
@@ -93,46 +93,47 @@ impl LaneCosts {
         lanes.apart.store(next, Ordering::Relaxed);
     }
 
-    /// Whether a batch of `size` requests, which may be 1, is better computed in lanes: because lanes are faster, or
-    /// because it is time to try them again. Asking changes nothing.
+    /// Whether to compute a batch of `size` requests, which may be 1, in lanes: because lanes are faster, or because they
+    /// are due to be tried again. Asking changes nothing.
     pub(crate) fn pays(&self, key: BatchKey, size: usize) -> bool {
         self.are_faster(key, size) || self.is_due(key, size)
     }
 
-    /// Whether lanes should be tried again for a batch of `size`.
+    /// Whether lanes are due to be tried again for a batch of `size`.
     fn is_due(&self, key: BatchKey, size: usize) -> bool {
         let lanes = self.in_lanes(key, size);
         let cost = u64::from(lanes.ns.ns());
         let apart = u64::from(lanes.apart.load(Ordering::Relaxed));
         let skipped = u64::from(lanes.skipped.load(Ordering::Relaxed));
-        // The more it costs, the less often.
+        // The more a try costs, the less often it is made.
         skipped >= apart * cost / self.limit(key, size).max(1)
     }
 
-    /// Whether lanes are faster for a batch of `size`, as far as is known.
+    /// Whether lanes are expected to be faster for a batch of `size`.
     pub(crate) fn are_faster(&self, key: BatchKey, size: usize) -> bool {
         u64::from(self.in_lanes(key, size).ns.ns()) < self.limit(key, size)
     }
 
-    /// Returns the most that a batch of `size` may take in lanes, in ns; if it takes more, requests are computed alone.
+    /// Returns the most nanoseconds that a batch of `size` may take in lanes. If it takes more, its requests are computed
+    /// alone.
     fn limit(&self, key: BatchKey, size: usize) -> u64 {
         let alone = u64::from(self.costs[key.number()].alone.ns());
-        // One alone changes sides for a clear gain only.
+        // A single request moves to lanes only for a clear gain.
         match size {
             1 => 15 * alone / 16,
             size => size as u64 * alone,
         }
     }
 
-    /// Returns the cost of a full batch, of [`LANES`] requests.
+    /// Returns the expected time of a full batch of [`LANES`] requests.
     pub(crate) fn full(&self, key: BatchKey) -> Duration {
         Duration::from_nanos(self.in_lanes(key, LANES).ns.ns().into())
     }
 
-    /// Returns the costs of a batch of `size` requests in lanes.
+    /// Returns the entry for a batch of `size` requests in lanes.
     fn in_lanes(&self, key: BatchKey, size: usize) -> &InLanes {
         let exponentiations = match key.kind() {
-            // One after the other, each in all lanes.
+            // The two primes one after the other, each in all lanes.
             BatchKind::Private if 2 * size > LANES => 2 * LANES,
             BatchKind::Private => 2 * size,
             _ => size,
@@ -141,7 +142,7 @@ impl LaneCosts {
         &self.costs[key.number()].lanes[times.ilog2().min(2) as usize]
     }
 
-    /// Sets the cost of `size` requests in lanes to the greatest value.
+    /// Sets the time of `size` requests in lanes to the maximum.
     #[cfg(test)]
     pub(crate) fn spoil(&self, key: BatchKey, size: usize) {
         self.in_lanes(key, size).ns.set(u32::MAX);
@@ -169,7 +170,7 @@ mod tests {
             };
             (0..requests).map(ask).filter(|pays| *pays).count()
         };
-        // Until the medians have settled, and then less than once in a thousand requests.
+        // Tries are frequent until the medians settle, then rarer than one in a thousand requests.
         assert!((3..40).contains(&tried(2000)));
         tried(20_000);
         let later = tried(100_000);
@@ -192,8 +193,7 @@ mod tests {
         assert!(in_lanes > 10_000, "{in_lanes}");
     }
 
-    /// Questions change nothing, whatever batch size they ask about: a batch is tried after requests were computed
-    /// alone, and only then.
+    /// Asking changes nothing, whatever the batch size: a batch is tried only after requests were computed alone.
     #[test]
     fn a_question_changes_nothing() {
         let key = BatchKey::of(BatchKind::Private, Width::Bits1024);
@@ -220,12 +220,12 @@ mod tests {
                 );
             }
         };
-        // A try is due until it is made, however often that is asked for.
+        // A try stays due until it is made, however often callers ask.
         ask(&costs);
         assert!(costs.pays(key, LANES));
         costs.begin_lanes(key, LANES);
         assert!(!costs.pays(key, LANES));
-        // And it is not due sooner, but for what the median of one alone moves.
+        // Asking does not bring it forward, apart from drift in the median of single requests.
         for _ in 0..until_tried - until_tried / 8 {
             ask(&costs);
             assert!(!costs.pays(key, LANES));

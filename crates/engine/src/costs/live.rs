@@ -1,4 +1,4 @@
-//! What helpers turn out to cost while requests run.
+//! The costs of helpers as measured while requests run.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -6,10 +6,9 @@ use std::time::Duration;
 use super::cost::Machine;
 use crate::learn::decayed;
 
-/// [`Machine`] as helpers turn out to be: an average over many requests, never far from where it
-/// began.
+/// A [`Machine`] whose helper costs are averaged over recent requests, within limits around the initial figures.
 pub(crate) struct LiveMachine {
-    /// As told by the costs.
+    /// The initial figures.
     base: Machine,
     handoff_ns: AtomicU32,
     wake_ns: AtomicU32,
@@ -32,7 +31,7 @@ impl LiveMachine {
         }
     }
 
-    /// Whether helpers have turned out to be other than told.
+    /// Whether the measured costs differ from the initial ones.
     pub(crate) fn has_learned(&self) -> bool {
         let Machine {
             handoff_ns,
@@ -42,8 +41,8 @@ impl LiveMachine {
         (handoff_ns, wake_ns) != (self.base.handoff_ns.trunc(), self.base.wake_ns.trunc())
     }
 
-    /// A helper that was awake, or asleep, began so long after the request did. Of two threads that
-    /// say so at once one may go unheard.
+    /// Records that a helper, awake or asleep before, began `waited` after the request did. If two threads record at once,
+    /// one sample may be lost.
     pub(crate) fn joined(&self, was_awake: bool, waited: Duration) {
         let waited_ns = waited.as_nanos() as f64;
         let (average, base_ns, seen_ns) = if was_awake {
@@ -57,16 +56,16 @@ impl LiveMachine {
         };
         let (least, most) = (base_ns / DRIFT_MAX, base_ns * DRIFT_MAX);
         let old = f64::from(average.load(Ordering::Relaxed));
-        // One helper that the kernel kept waiting for a tick says little of the next.
+        // A single helper that was delayed by a scheduler tick predicts little about the next.
         let new = decayed(old, seen_ns.clamp(least, most), AVERAGED_OVER);
         average.store(new.round().clamp(least, most) as u32, Ordering::Relaxed);
     }
 }
 
-/// What a hand-off costs the caller in all, over what it takes the helper to begin.
+/// The caller's total cost of a hand-off, relative to the time until the helper begins.
 const HANDOFF_PER_WAIT: f64 = 2.0;
-/// The factor by which averages may differ from the base costs, so that what was learned on a busy machine is soon
-/// unlearned on an idle one.
+/// The factor by which averages may differ from the initial costs. The limit lets figures from a busy machine recover soon
+/// on an idle one.
 const DRIFT_MAX: f64 = 4.0;
 const AVERAGED_OVER: f64 = 32.0;
 

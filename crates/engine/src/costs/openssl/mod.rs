@@ -1,5 +1,5 @@
-//! The speed of the provider's operations relative to OpenSSL's own: a ratio of rates, with the same libcrypto with and
-//! without the provider, through the same calls, on one thread.
+//! The speed of the provider's operations relative to OpenSSL's own: the ratio of their rates with the same libcrypto,
+//! through the same calls, on one thread.
 //!
 //! ```text
 //! ratios.rs   the ratios of one operation, by the size of requests
@@ -27,7 +27,7 @@ pub use ratios::{CallRatios, LEVEL_MIN, RatioSource, Ratios, SIZES};
 pub use stored::{Damaged, FILE_BYTES_MAX, MadeFor, Measured, Stored};
 pub use trusted::Trusted;
 
-/// What the tables say of a cipher.
+/// Returns the compiled ratios of a cipher.
 pub(crate) fn compiled(
     class: CpuClass,
     version: (u32, u32),
@@ -41,8 +41,8 @@ pub(crate) fn compiled(
     of_tables(class, version, cpu, row, Ratios::or_lower)
 }
 
-/// What the tables say of a primitive. They were measured on CPUs with SHA instructions, so they know nothing of hashing on
-/// others.
+/// Returns the compiled ratios of a primitive. They were measured on CPUs with SHA instructions, so they say nothing about
+/// hashing on other CPUs.
 pub(crate) fn compiled_primitive(
     class: CpuClass,
     version: (u32, u32),
@@ -60,9 +60,9 @@ pub(crate) fn compiled_primitive(
         .flatten()
 }
 
-/// The row of the version, or of the nearest lower one that was measured. Families of processors differ within a class.
-/// The row of this one counts; where it was not measured, of each ratio the lowest of all families: without a
-/// calibration an operation is offered there where it is level on each of them.
+/// Returns the row of the version, or of the nearest lower version measured. Families of processors differ within a class,
+/// so this family's row is used. If the family was not measured, each ratio is the lowest of all families: without a
+/// calibration, an operation is then offered only if it is level on all of them.
 fn of_tables<R>(
     class: CpuClass,
     version: (u32, u32),
@@ -84,7 +84,7 @@ fn of_tables<R>(
     Some((ratios, RatioSource::Table { class, version }))
 }
 
-/// The major and minor number of a version such as "3.0.19" or "4.0.0-beta1".
+/// Parses the major and minor number of a version such as "3.0.19" or "4.0.0-beta1".
 pub(crate) fn version(text: &str) -> Option<(u32, u32)> {
     let mut numbers = text.split('.').map(|number| number.parse().ok());
     Some((numbers.next()??, numbers.next()??))
@@ -181,13 +181,13 @@ mod tests {
                     let it = format!("{class} {version:?} {primitive}");
                     let of = |cpu| compiled_primitive(class, version, primitive, cpu, true);
                     let known = of(None);
-                    // The rows of 3.1 hold up to 4.0.
+                    // The rows of 3.1 apply up to 4.0.
                     let exists = version > (3, 0) || primitive.since() == (3, 0);
                     let is_measured = tables::TABLES.iter().any(|table| {
                         (table.class, table.version) == (class, version)
                             && table.primitives.iter().any(|row| row.0 == primitive)
                     });
-                    // Of each class a processor has measured what all have had from the first release on.
+                    // In each class, some processor has measured everything that exists since the first release.
                     assert!(
                         is_measured || !exists || primitive.signs_whole_messages(),
                         "{it}"
@@ -226,7 +226,7 @@ mod tests {
         }
     }
 
-    /// The first processor that a table is of.
+    /// Returns the first processor that a table covers.
     fn first_of(table: &Table) -> Family {
         let Processors {
             vendor,

@@ -5,33 +5,33 @@ use std::fmt;
 use crate::costs::class::CpuClass;
 use crate::work::primitive::Primitive;
 
-/// Bytes of the requests that are measured, one ratio each: a record's header, what OpenSSL's own benchmark takes in
-/// between, a record, and the pieces in which ssh and file tools call.
+/// Lengths in bytes of the measured requests, with one ratio each: a record header, the lengths of OpenSSL's own benchmark,
+/// a full record, and the pieces that ssh and file tools pass.
 pub const SIZES: [usize; 7] = [16, 64, 256, 1024, 16384, 32768, 131_072];
-/// How many of them, from the first on, the compiled tables have.
+/// The number of sizes in the compiled tables, from the first one on.
 pub(super) const SIZES_OF_TABLES: usize = 5;
 
-/// The most calls that a primitive has.
+/// The largest number of calls of a primitive.
 const CALLS_MAX: usize = 4;
 
-/// Rates of the provider in thousandths of OpenSSL's own, by [`SIZES`].
+/// The provider's rates in thousandths of OpenSSL's own, by [`SIZES`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ratios([u32; SIZES.len()]);
 
 impl Ratios {
-    /// Makes ratios from thousandths; `None` for what no measurement gives.
+    /// Creates ratios from thousandths, or `None` if a value is implausible.
     pub fn from_thousandths(thousandths: [u32; SIZES.len()]) -> Option<Self> {
         let is_all = thousandths.iter().all(is_possible);
         is_all.then_some(Self(thousandths))
     }
 
-    /// Makes the ratios of a compiled table. Its last one also stands for longer requests.
+    /// Creates the ratios of a compiled table. Its last one also applies to longer requests.
     pub(super) const fn known(thousandths: [u32; SIZES_OF_TABLES]) -> Self {
         let [a, b, c, d, e] = thousandths;
         Self([a, b, c, d, e, e, e])
     }
 
-    /// The lower one of each size.
+    /// Returns the lower ratio of each size.
     pub(super) fn or_lower(self, other: Self) -> Self {
         let mut lower = self.0;
         for (one, other) in lower.iter_mut().zip(other.0) {
@@ -40,31 +40,31 @@ impl Ratios {
         Self(lower)
     }
 
-    /// In thousandths.
+    /// Returns the ratios in thousandths.
     pub fn thousandths(self) -> [u32; SIZES.len()] {
         self.0
     }
 
-    /// The lowest, in thousandths, and its size.
+    /// Returns the lowest ratio in thousandths, and its size in bytes.
     pub fn lowest(self) -> (u32, usize) {
         let each = self.0.into_iter().zip(SIZES);
         each.min().unwrap_or((POSSIBLE_MIN, SIZES[0]))
     }
 
-    /// Whether OpenSSL is faster at no size.
+    /// Whether the provider is level at every size.
     pub fn is_level(self) -> bool {
         self.lowest().0 >= LEVEL_MIN
     }
 }
 
-/// As in "1.021 1.403 2.000 2.170 2.240".
+/// Formats the ratios as in "1.021 1.403 2.000 2.170 2.240".
 impl fmt::Display for Ratios {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_ratios(f, &self.0)
     }
 }
 
-/// Rates of one primitive in thousandths of OpenSSL's own, by [`Primitive::calls`].
+/// The rates of one primitive in thousandths of OpenSSL's own, by [`Primitive::calls`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CallRatios {
     thousandths: [u32; CALLS_MAX],
@@ -72,14 +72,14 @@ pub struct CallRatios {
 }
 
 impl CallRatios {
-    /// Makes ratios of `primitive` from thousandths, one for each call; `None` for what no measurement gives.
+    /// Creates the ratios of `primitive` from thousandths, one for each call, or `None` if a value is implausible.
     pub fn from_thousandths(primitive: Primitive, thousandths: &[u32]) -> Option<Self> {
         let count = primitive.calls().len();
         let is_all = thousandths.len() == count && thousandths.iter().all(is_possible);
         is_all.then(|| Self::known(thousandths))
     }
 
-    /// Makes the ratios of a compiled table, with one for each call.
+    /// Creates the ratios of a compiled table, one for each call.
     pub(super) const fn known(thousandths: &[u32]) -> Self {
         let mut known = [0; CALLS_MAX];
         known
@@ -92,7 +92,7 @@ impl CallRatios {
         }
     }
 
-    /// The lower one of each call.
+    /// Returns the lower ratio of each call.
     pub(super) fn or_lower(mut self, other: Self) -> Self {
         for (one, other) in self.thousandths.iter_mut().zip(other.thousandths) {
             *one = other.min(*one);
@@ -100,26 +100,26 @@ impl CallRatios {
         self
     }
 
-    /// In thousandths, by call.
+    /// Returns the ratios in thousandths, by call.
     pub fn thousandths(&self) -> &[u32] {
         &self.thousandths[..self.count]
     }
 
-    /// The call of `primitive` that is furthest from level: its ratio in thousandths, and its place among the calls.
+    /// Returns the ratio of the call of `primitive` that is furthest from level, in thousandths, and the call's index.
     pub fn lowest(&self, primitive: Primitive) -> (u32, usize) {
         let each = self.thousandths().iter().copied().zip(0..);
         let by_level = |(ratio, at): &(u32, usize)| ratio * 1000 / level_min(primitive, *at);
         each.min_by_key(by_level).unwrap_or((POSSIBLE_MIN, 0))
     }
 
-    /// Whether OpenSSL is faster at no call of `primitive`.
+    /// Whether every call of `primitive` is level.
     pub fn is_level(&self, primitive: Primitive) -> bool {
         let (ratio, at) = self.lowest(primitive);
         ratio >= level_min(primitive, at)
     }
 }
 
-/// From how many thousandths on a call counts as level.
+/// Returns the thousandths from which on a call counts as level.
 fn level_min(primitive: Primitive, at: usize) -> u32 {
     let is_first = primitive
         .calls()
@@ -128,7 +128,7 @@ fn level_min(primitive: Primitive, at: usize) -> u32 {
     if is_first { FIRST_LEVEL_MIN } else { LEVEL_MIN }
 }
 
-/// As in "1.021 4.032".
+/// Formats the ratios as in "1.021 4.032".
 impl fmt::Display for CallRatios {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_ratios(f, self.thousandths())
@@ -147,28 +147,29 @@ fn is_possible(ratio: &u32) -> bool {
     (POSSIBLE_MIN..=POSSIBLE_MAX).contains(ratio)
 }
 
-/// Where ratios come from.
+/// The source of ratios.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RatioSource {
     /// A compiled table.
     Table {
-        /// Measured on this class.
+        /// The class they were measured on.
         class: CpuClass,
-        /// Measured against the first OpenSSL of this version line, as in (3, 1); it holds up to the next line.
+        /// The OpenSSL version line whose first release they were measured against, as in (3, 1). They apply up to the next
+        /// line.
         version: (u32, u32),
     },
-    /// A measurement of this machine and this libcrypto.
+    /// A measurement of this machine with this libcrypto.
     Calibration,
 }
 
-/// Thousandths from which on an operation counts as level. The same code measured against itself comes to 0.98 to 1.02
-/// at 64 bytes (crates/measure/src/measuring/turns.rs), and other programs add to that: with 1 an operation that is level would
-/// come and go.
+/// Thousandths from which on an operation counts as level. Identical code measured against itself varies from 0.98 to 1.02
+/// at 64 bytes (crates/measure/src/measuring/turns.rs), and other programs add noise. With a limit of 1, an operation that
+/// is level would be offered at random.
 pub const LEVEL_MIN: u32 = 970;
-/// The same for the first operation with a key, which happens once: handing the key over takes a microsecond that a second
-/// operation more than makes up for.
+/// The limit for the first operation with a key, which happens once per key: passing the key on takes a microsecond, which the
+/// second operation more than recovers.
 const FIRST_LEVEL_MIN: u32 = 900;
-/// Nothing that was measured comes near: the tables have 0.04 to 6.5.
+/// Limits of plausible ratios. The tables contain 0.04 to 6.5.
 const POSSIBLE_MIN: u32 = 10;
 const POSSIBLE_MAX: u32 = 100_000;
 
@@ -182,7 +183,7 @@ mod tests {
         let ratios = |of| Ratios::from_thousandths(of);
         let level = ratios([1000, 970, 5000, 1000, 1000, 1000, 1000]).unwrap();
         assert_eq!((level.lowest(), level.is_level()), ((970, 64), true));
-        // What loses in the pieces of ssh alone is not level either.
+        // An operation that is slow only at the sizes of ssh is not level either.
         for (at, bytes) in SIZES.into_iter().enumerate() {
             let mut slow = [1000; SIZES.len()];
             slow[at] = 969;

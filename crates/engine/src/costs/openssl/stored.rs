@@ -1,4 +1,4 @@
-//! The file of a calibration: a text of lines, whole or worth nothing. docs/internals/calibration.md describes it.
+//! The calibration file: lines of text, valid as a whole or not at all. docs/internals/calibration.md describes it.
 //!
 //! ```text
 //! oarlock-openssl-calibration 3            the version of this format
@@ -23,24 +23,24 @@ use super::ratios::{CallRatios, Ratios};
 use crate::work::algorithm::Algorithm;
 use crate::work::primitive::Primitive;
 
-/// All that a file holds, the newest first.
+/// The measurements in a file, newest first.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Stored(Vec<Measured>);
 
-/// What was measured at one time.
+/// The results of one measurement.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Measured {
-    /// It holds for this alone.
+    /// The code and CPU that the results are valid for.
     pub made_for: MadeFor,
-    /// The day, as in 2026-11-23.
+    /// The day of the measurement, as in 2026-11-23.
     pub made: String,
-    /// By cipher.
+    /// The ratios of each cipher.
     pub ratios: Vec<(Algorithm, Ratios)>,
-    /// By primitive.
+    /// The ratios of each primitive.
     pub primitives: Vec<(Primitive, CallRatios)>,
 }
 
-/// Two pieces of code and a CPU. Texts are compared, and not looked into.
+/// The provider, libcrypto and CPU of a measurement. The texts are compared as a whole and not parsed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct MadeFor {
     /// Oarlock's version, and the provider's build id.
@@ -49,13 +49,13 @@ pub struct MadeFor {
     pub libcrypto: String,
     /// `OpenSSL_version(OPENSSL_BUILT_ON)`.
     pub built: String,
-    /// See [`cpu`](Self::cpu).
+    /// The text of [`cpu`](Self::cpu).
     pub cpu: String,
-    /// `OPENSSL_ia32cap`, which hides features from libcrypto.
+    /// The value of `OPENSSL_ia32cap`, which hides features from libcrypto.
     pub ia32cap: String,
 }
 
-/// Why a file counts as none.
+/// The reason why a file is ignored.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Damaged(&'static str, usize);
 
@@ -69,7 +69,7 @@ impl fmt::Display for Damaged {
 }
 
 impl MadeFor {
-    /// The processor that this runs on, and the features that `cpu` has of it.
+    /// Describes the processor that runs this code, and those of its features that `cpu` has.
     pub fn cpu(cpu: Cpu) -> String {
         let mut text = match Cpu::family() {
             Some(one) => {
@@ -97,10 +97,10 @@ impl MadeFor {
 }
 
 impl Stored {
-    /// Reads a file's content.
+    /// Parses a file's content.
     ///
     /// # Errors
-    /// [`Damaged`] unless every byte is as [`Display`](fmt::Display) writes it.
+    /// [`Damaged`] unless every byte is exactly as [`Display`](fmt::Display) writes it.
     pub fn parse(bytes: &[u8]) -> Result<Self, Damaged> {
         if bytes.len() > FILE_BYTES_MAX {
             return Err(Damaged("larger than a calibration", 0));
@@ -126,17 +126,17 @@ impl Stored {
             return Err(Damaged("of another version of this format", 1));
         }
         let stored = Self(reader.blocks()?);
-        // Whatever was read otherwise than it would be written: spaces, zeros in front, another end of line.
+        // Catches everything that parses but would be written differently: spaces, leading zeros, other line endings.
         match stored.to_string() == text {
             true => Ok(stored),
             false => Err(Damaged("not as it is written", 0)),
         }
     }
 
-    /// What was measured of `wanted`.
+    /// Returns the measurement for `wanted`.
     ///
     /// # Errors
-    /// What differs in the nearest of the others.
+    /// A message that says how the most similar measurement differs.
     pub fn find(&self, wanted: &MadeFor) -> Result<&Measured, String> {
         let mut nearest = (0, "it has no measurement".to_owned());
         for one in &self.0 {
@@ -158,7 +158,8 @@ impl Stored {
         Err(nearest.1)
     }
 
-    /// Adds `new` in place of what it makes stale, as does a new build of the provider.
+    /// Adds `new` and removes what it makes stale: earlier measurements of the same parts, or of another build of the
+    /// provider.
     pub fn add(&mut self, new: Measured) {
         let build = new.made_for.provider.clone();
         self.0
@@ -167,13 +168,13 @@ impl Stored {
         self.0.truncate(BLOCKS_MAX);
     }
 
-    /// The newest first.
+    /// Returns the measurements, newest first.
     pub fn measured(&self) -> &[Measured] {
         &self.0
     }
 }
 
-/// The file's content.
+/// Formats the file's content.
 impl fmt::Display for Stored {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = format!("{FIRST}\n");
@@ -279,7 +280,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A line such as `aes-128-ctr 1.021 1.403 2.000 2.170 2.240 2.251 2.190`.
+/// A row such as `aes-128-ctr 1.021 1.403 2.000 2.170 2.240 2.251 2.190`.
 enum Row {
     Cipher(Algorithm, Ratios),
     Primitive(Primitive, CallRatios),
@@ -311,7 +312,7 @@ fn thousandths(ratio: &str) -> Option<u32> {
     number(whole)?.checked_mul(1000)?.checked_add(number(rest)?)
 }
 
-/// The last line behind `content`, with its end of line.
+/// Returns the last line of a file with this `content`, including its line end.
 fn end_of(content: &str) -> String {
     // FNV-1a with 64 bits (draft-eastlake-fnv, sections 2 and 5).
     let hash = content.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
@@ -320,7 +321,7 @@ fn end_of(content: &str) -> String {
     format!("end {hash:016x}\n")
 }
 
-/// Names in the file, and for people.
+/// The names of the fields in the file and in messages.
 const FIELDS: [(&str, &str); 5] = [
     ("provider", "build of the provider"),
     ("libcrypto", "libcrypto"),
@@ -329,11 +330,11 @@ const FIELDS: [(&str, &str); 5] = [
     ("ia32cap", "OPENSSL_ia32cap"),
 ];
 const FIRST: &str = "oarlock-openssl-calibration 3";
-/// The most that a file may have: several times what `BLOCKS_MAX` take.
+/// The longest file that is read, several times the length of `BLOCKS_MAX` measurements.
 pub const FILE_BYTES_MAX: usize = 64 << 10;
-/// Some libcryptos, under some masks.
+/// The most measurements in a file, enough for several libcryptos under several masks.
 const BLOCKS_MAX: usize = 16;
-/// Far more than any of the texts.
+/// The longest value, far longer than any real one.
 const VALUE_BYTES_MAX: usize = 500;
 
 #[cfg(test)]
@@ -379,7 +380,7 @@ mod tests {
         ])
     }
 
-    /// `text` with the last line that it has to have.
+    /// Replaces the last line of `text` with the correct one.
     fn ended(text: &str) -> Vec<u8> {
         let content = &text[..text.trim_end().rfind('\n').unwrap() + 1];
         format!("{content}{}", end_of(content)).into_bytes()
@@ -493,9 +494,9 @@ mod tests {
         assert_eq!(stored.measured()[0], newer);
         let same = |one: &&Measured| one.made_for == newer.made_for;
         assert_eq!(stored.measured().iter().filter(same).count(), 1);
-        // The file never grows beyond its limit.
+        // The file never exceeds its limit.
         assert!(stored.to_string().len() < FILE_BYTES_MAX / 4);
-        // A new build of the provider makes all of it stale.
+        // A new build of the provider makes all earlier measurements stale.
         newer.made_for.provider.push('1');
         stored.add(newer);
         assert_eq!(stored.measured().len(), 1);

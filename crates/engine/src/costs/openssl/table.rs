@@ -1,4 +1,4 @@
-//! The form of the tables that the build script writes.
+//! The types of the tables that the build script generates.
 
 use super::ratios::{CallRatios, Ratios, SIZES_OF_TABLES};
 use crate::costs::class::CpuClass;
@@ -13,7 +13,7 @@ pub(super) struct Table {
     pub(super) version: (u32, u32),
     pub(super) processors: Processors,
     pub(super) rows: &'static [Row],
-    /// Those that were measured.
+    /// The primitives that were measured.
     pub(super) primitives: &'static [(Primitive, CallRatios)],
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Row {
     pub(super) ratios: Ratios,
 }
 
-/// As the build script writes it.
+/// Creates a cipher's row in the form that the build script generates.
 pub(super) const fn row(algorithm: Algorithm, thousandths: [u32; SIZES_OF_TABLES]) -> Row {
     Row {
         algorithm,
@@ -31,7 +31,7 @@ pub(super) const fn row(algorithm: Algorithm, thousandths: [u32; SIZES_OF_TABLES
     }
 }
 
-/// The same of a primitive.
+/// Creates a primitive's row in the form that the build script generates.
 pub(super) const fn calls(primitive: Primitive, thousandths: &[u32]) -> (Primitive, CallRatios) {
     (primitive, CallRatios::known(thousandths))
 }

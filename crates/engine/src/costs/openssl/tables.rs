@@ -1,5 +1,5 @@
-//! The ratios by CPU class, OpenSSL version and family of processors, compiled from `families/`:
-//! docs/internals/calibration.md.
+//! The ratios by CPU class, OpenSSL version and family of processors, compiled from `families/`.
+//! docs/internals/calibration.md describes them.
 
 use super::table::{Table, calls, row};
 use crate::costs::class::CpuClass;

@@ -1,4 +1,4 @@
-//! Whose files a process trusts: a calibration, and a library that the command loads to measure with.
+//! The users whose files a process trusts: calibrations, and libraries that the command loads to measure.
 
 use std::fs::Metadata;
 use std::io;
@@ -7,8 +7,8 @@ use std::path::{Component, Path};
 
 use oarlock_threads::process;
 
-/// The users whose files this process trusts: root and its own effective user. In a program with more rights than its
-/// user (AT_SECURE), root alone: there the effective user may be one step on the way to others.
+/// The users whose files this process trusts: root and its own effective user. A program with more rights than its user
+/// (AT_SECURE) trusts only root, because its effective user may be a step towards other users.
 ///
 /// ```
 /// use oarlock_engine::costs::openssl::Trusted;
@@ -35,12 +35,12 @@ impl Trusted {
         }
     }
 
-    /// Checks that nobody else can have replaced a file at `path`: the path is absolute and plain, and each folder above
-    /// it is a real folder of a trusted user that others may not write, or whose sticky bit keeps them from replacing
-    /// what is not theirs.
+    /// Checks that no untrusted user can have replaced a file at `path`: the path is absolute and plain, and each folder
+    /// above it is a real folder of a trusted user that others cannot write, or whose sticky bit keeps them from replacing
+    /// the files of others.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// A message that says what is wrong.
     pub fn folders_of(&self, path: &Path) -> Result<(), String> {
         let is_plain = path
             .components()
@@ -64,10 +64,10 @@ impl Trusted {
         Ok(())
     }
 
-    /// Checks that `metadata` is that of a regular file of a trusted user, which nobody else may write.
+    /// Checks that `metadata` is that of a regular file of a trusted user, which no other user may write.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// A message that says what is wrong.
     pub fn file(&self, metadata: &Metadata) -> Result<(), &'static str> {
         if !metadata.is_file() {
             return Err("not a regular file");
