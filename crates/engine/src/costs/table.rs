@@ -6,12 +6,12 @@ use super::calibration::MachineCosts;
 use super::cost::Cost;
 use crate::work::algorithm::Algorithm;
 
-/// Processors that are built alike, as CPUID numbers them.
+/// Processors with the same microarchitecture, by CPUID numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Processors {
     pub(super) vendor: &'static str,
     pub(super) family: u32,
-    /// From the first to the last.
+    /// The first and the last model.
     pub(super) models: (u32, u32),
 }
 
@@ -31,13 +31,13 @@ impl Processors {
     }
 }
 
-/// The costs of a family.
+/// The costs of a family of processors.
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) name: &'static str,
     pub(super) processors: Processors,
     pub(super) machine: MachineCosts,
-    /// By algorithm.
+    /// Rows, sorted by algorithm.
     pub(super) rows: &'static [Row],
 }
 
@@ -57,7 +57,7 @@ impl Row {
     }
 }
 
-/// As the build script writes it.
+/// Creates a row; the build script writes calls of this.
 pub(super) const fn row(
     algorithm: Algorithm,
     device: &'static str,
@@ -74,7 +74,7 @@ pub(super) const fn row(
     }
 }
 
-/// As the build script writes it, rates in megabytes a second.
+/// Creates machine costs with rates in megabytes per second; the build script writes calls of this.
 pub(super) const fn machine(
     handoff_ns: u64,
     wake_ns: u64,
@@ -96,9 +96,8 @@ impl Table {
             .map(Row::cost)
     }
 
-    /// A row that this table has not, by `other`: as much faster or slower as this family is at the rows of the
-    /// algorithm that both have, so that backends of one family are compared with each other. As `other` has it where
-    /// they share none.
+    /// Returns a row that this table lacks, scaled from `other` by the ratio of the two families over the algorithm's rows
+    /// that both have, so that backends of one family stay comparable. If they share no row, returns that of `other`.
     pub(super) fn find_by(
         &self,
         other: &Self,
@@ -160,11 +159,11 @@ mod tests {
             row(Aes256Ctr, "cpu", "slow", 30, 100_000),
         ]);
         let find = |algorithm, backend| FAMILY.find_by(&GENERIC, algorithm, "cpu", backend);
-        // The mean of three times and once is twice.
+        // The ratios are 3 and 1; their mean is 2.
         let slow = find(Aes128Ctr, "slow").unwrap();
         assert!((slow.bytes_per_ns - 0.2).abs() < 1e-9, "{slow:?}");
         assert!((slow.setup_ns - 15.0).abs() < 1e-6, "{slow:?}");
-        // None shared.
+        // The tables share no row.
         assert_eq!(
             find(Aes256Ctr, "slow"),
             GENERIC.find(Aes256Ctr, "cpu", "slow")

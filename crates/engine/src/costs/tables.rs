@@ -19,7 +19,7 @@ mod tests {
             costs(&[Family::parse(&text)?], &known)
         };
         let table = costs("two cpu any 3 40\none cpu any 5 60\n").unwrap();
-        // In the order of the operations.
+        // Rows are in the order of the operations.
         assert!(table.contains("row(One, \"cpu\", \"any\", 5, 60),\nrow(Two, "));
         assert!(table.contains("Processors::new(\"Y\", 6, (0, 15))"));
         for row in [

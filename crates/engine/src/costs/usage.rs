@@ -1,4 +1,4 @@
-//! What went through the processes of one command, counted in a file that all of them map.
+//! Counts of the requests of one command's processes, in a file that all of them map.
 //!
 //! ```text
 //! 0   magic        8 bytes
@@ -14,9 +14,9 @@
 //!     handshakes   by post-quantum group: secrets that were encapsulated, and decapsulated: 8 each
 //! ```
 //!
-//! Numbers are in the machine's byte order, little-endian on all that Oarlock has kernels for; the file
-//! never leaves its machine, and one in another order has another magic. Counters are relaxed atomics:
-//! each is right by itself, and all are once the processes have ended.
+//! Numbers are in the machine's byte order, little-endian on all machines that Oarlock has kernels for. The file never
+//! leaves its machine, and the other byte order has another magic. Counters are relaxed atomics: each is right by itself,
+//! and all are consistent once the processes have ended.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
@@ -29,123 +29,103 @@ use crate::work::primitive::Primitive;
 use oarlock_threads::mapped::Mapped;
 use oarlock_threads::process;
 
-/// Counters of requests that all processes of a command share, in a file.
-///
-/// ```
-/// use oarlock::Algorithm;
-/// use oarlock::Direction;
-/// use oarlock_engine::costs::Usage;
-///
-/// let path = std::env::temp_dir().join(format!("usage-{}", std::process::id()));
-/// let ours = Usage::create(&path)?;
-/// let theirs = Usage::open(&path)?; // in another process
-/// theirs.record(Algorithm::Aes128Ctr, Direction::Encrypt, 5000);
-///
-/// let counted = ours.read();
-/// assert_eq!(counted.processes, 1);
-/// assert_eq!(counted.lines[0].size_class(), 4096);
-/// assert_eq!(counted.lines[0].bytes, 5000);
-/// # std::fs::remove_file(&path)?;
-/// # Ok::<(), std::io::Error>(())
-/// ```
+/// Counters of requests in a file that all processes of a command share.
 #[derive(Debug)]
 pub struct Usage {
     mapped: Mapped,
-    /// The generation of forks, plus one, in which this process was counted; 0 if it does not count itself.
+    /// The fork generation, plus one, in which this process was counted; 0 if it does not count itself.
     counted: AtomicUsize,
 }
 
-/// What was counted so far.
+/// A snapshot of the counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// Processes that opened the file, and children forked from those that counted something.
+    /// Processes that opened the file, and their forked children that counted something.
     pub processes: u64,
-    /// What is not zero, by algorithm, direction and size.
+    /// Counters above zero, by algorithm, direction and size class.
     pub lines: Vec<CountedLine>,
     /// Private operations with RSA keys: signatures and decryptions.
     pub private_operations: PrivateOperations,
-    /// What was done with contexts, by algorithm and direction; those without any are left out.
+    /// Events of contexts, by algorithm and direction, without rows of zeros.
     pub contexts: Vec<CountedContexts>,
-    /// Key exchanges by post-quantum groups; groups without any are left out.
+    /// Key exchanges by post-quantum group, without rows of zeros.
     pub exchanges: Vec<CountedExchanges>,
-    /// The libcrypto that the processes have, if they have the same one and it is a file.
+    /// The libcrypto of the processes, if all use the same file.
     pub library: Option<PathBuf>,
 }
 
-/// Key exchanges by one post-quantum group. In a handshake of TLS the server encapsulates a secret, and the client
-/// decapsulates it.
+/// Key exchanges of one post-quantum group. In a TLS handshake the server encapsulates a secret and the client decapsulates
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CountedExchanges {
     /// The group.
     pub group: Primitive,
-    /// Secrets that were encapsulated.
+    /// Encapsulated secrets.
     pub encapsulated: u64,
-    /// Secrets that were decapsulated.
+    /// Decapsulated secrets.
     pub decapsulated: u64,
 }
 
 /// A side of a key exchange by a post-quantum group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exchanged {
-    /// A secret was encapsulated: a server's side.
+    /// A secret was encapsulated, by a server.
     Encapsulated,
-    /// A secret was decapsulated: a client's side.
+    /// A secret was decapsulated, by a client.
     Decapsulated,
 }
 
-/// What was done with contexts of one algorithm in one direction.
+/// Events of contexts of one algorithm in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CountedContexts {
     /// The algorithm.
     pub algorithm: Algorithm,
     /// The direction.
     pub direction: Direction,
-    /// Contexts that were given a key, new ones as a rule.
+    /// Contexts that got a key, which are usually new.
     pub keyed: u64,
-    /// IVs that were given without a key.
+    /// IVs set without a key.
     pub ivs: u64,
     /// Copies of contexts.
     pub copies: u64,
 }
 
-/// What is counted of a context.
+/// A counted event of a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContextEvent {
-    /// It was given a key.
+    /// It got a key.
     Keyed,
-    /// It was given an IV, and no key.
+    /// It got an IV without a key.
     Iv,
     /// It was copied.
     Copied,
 }
 
-/// Private operations with RSA keys, by how they were computed.
+/// Counts of private operations with RSA keys, by how they were computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PrivateOperations {
-    /// Operations that were computed alone.
+    /// Operations computed alone.
     pub alone: u64,
-    /// Operations in lanes: with others of this process or of other ones, and now and then one, to measure what that
-    /// takes.
+    /// Operations in lanes, batched with others of this or other processes. A few run in lanes alone, to measure their time.
     pub in_lanes: u64,
-    /// Operations that were computed by another machine.
+    /// Operations computed by another machine.
     pub remotely: u64,
-    /// Operations whose connection was closed while their job was paused (ASYNC_start_job(3)): OpenSSL keeps the job's
-    /// stack.
+    /// Operations whose connection closed while their job was paused (ASYNC_start_job(3)). OpenSSL keeps the job's stack.
     pub abandoned: u64,
-    /// Nanoseconds that lanes took less than the same operations alone, by what either took in the process itself.
+    /// Nanoseconds that lanes saved over the same operations alone, by times measured in the process itself.
     pub saved_ns: i64,
 }
 
-/// What is counted of private operations.
+/// A counted event of private operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Computed {
-    /// One operation was computed on this machine.
+    /// An operation was computed on this machine.
     Here,
-    /// One of those was computed in lanes: counted by the process that computes, in addition to [`Here`](Self::Here).
+    /// An operation was computed in lanes. The computing process counts it in addition to [`Here`](Self::Here).
     InLanes,
-    /// One operation was computed by another machine.
+    /// An operation was computed by another machine.
     Remotely,
-    /// The job that one was for never went on.
+    /// An operation's job was never resumed.
     Abandoned,
 }
 
@@ -158,14 +138,14 @@ pub struct CountedLine {
     pub direction: Direction,
     /// Requests.
     pub requests: u64,
-    /// Bytes of all of them.
+    /// Bytes of all requests.
     pub bytes: u64,
     class: usize,
 }
 
 impl CountedLine {
-    /// The least bytes of a request that counts here: a power of two, from 1 to 2^30, and 0 for those
-    /// without any. Requests are shorter than twice that, but for the last class.
+    /// Returns the least length of a request in this class: 0, or a power of two from 1 to 2^30. Each class but the last
+    /// ends below twice that.
     pub fn size_class(&self) -> u64 {
         match self.class {
             0 => 0,
@@ -175,11 +155,11 @@ impl CountedLine {
 }
 
 impl Usage {
-    /// Makes the file, for this user alone: a process that may write to it could truncate it, which
-    /// kills the processes that map it.
+    /// Creates the file with access for this user alone: a process that can write to it could truncate it, which would kill
+    /// the processes that map it.
     ///
     /// # Errors
-    /// There is one of that name, or no file can be made there.
+    /// The file exists or cannot be created.
     pub fn create(path: &Path) -> io::Result<Self> {
         let made = Self {
             mapped: Mapped::create(path, NUMBERS)?,
@@ -190,11 +170,10 @@ impl Usage {
         Ok(made)
     }
 
-    /// Opens one that [`create`](Self::create) made, and counts this process.
+    /// Opens a file that [`create`](Self::create) made, and counts this process.
     ///
     /// # Errors
-    /// It cannot be opened for writing; or it is no such file, or one of another version:
-    /// [`io::ErrorKind::InvalidData`].
+    /// The file cannot be opened for writing. [`io::ErrorKind::InvalidData`]: it is no such file or has another version.
     pub fn open(path: &Path) -> io::Result<Self> {
         process::watch_forks();
         let opened = Self {
@@ -211,7 +190,7 @@ impl Usage {
         Ok(opened)
     }
 
-    /// Takes note of the libcrypto that this process has: its file, or none that can be named.
+    /// Records the libcrypto of this process, by file, or `None` if it has no name.
     pub fn record_library(&self, file: Option<&Path>) {
         let mut words = [0; LIBRARY];
         let text = file.map_or(&[][..], |file| file.as_os_str().as_bytes());
@@ -229,7 +208,7 @@ impl Usage {
         };
         let (state, order) = (&self.header()[LIBRARIES], Ordering::Relaxed);
         match state.compare_exchange(NO_LIBRARY, name, order, order) {
-            // Processes that have the same one write the same.
+            // Processes with the same library write the same bytes.
             Ok(_) => {}
             Err(other) if other == name => {}
             Err(_) => return state.store(MORE_LIBRARIES, order),
@@ -239,7 +218,7 @@ impl Usage {
         }
     }
 
-    /// Counts this process, if it is a child that was forked since the file was opened.
+    /// Counts this process if it was forked since the file was opened.
     #[inline]
     fn count_process(&self) {
         let now = process::fork_generation() + 1;
@@ -249,7 +228,7 @@ impl Usage {
         }
     }
 
-    /// Counts what was done with a context. One atomic addition.
+    /// Counts an event of a context, by one atomic addition.
     #[inline]
     pub fn record_context(&self, algorithm: Algorithm, direction: Direction, event: ContextEvent) {
         self.count_process();
@@ -257,13 +236,13 @@ impl Usage {
             .fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Adds to the time that lanes have saved.
+    /// Adds to the time that lanes saved, which may be negative.
     pub fn record_saved(&self, ns: i64) {
-        // Signed, as two's complement has it.
+        // Two's complement makes the wrapping addition signed.
         self.header()[SAVED].fetch_add(ns as u64, Ordering::Relaxed);
     }
 
-    /// Counts a request of `bytes` bytes. Two atomic additions.
+    /// Counts a request of `bytes` bytes, by two atomic additions.
     #[inline]
     pub fn record(&self, algorithm: Algorithm, direction: Direction, bytes: usize) {
         self.count_process();
@@ -289,7 +268,7 @@ impl Usage {
         }
     }
 
-    /// What was counted so far, by every process.
+    /// Returns the counts of all processes so far.
     pub fn read(&self) -> Counted {
         let mut counted = Counted {
             processes: self.header()[PROCESSES].load(Ordering::Relaxed),
@@ -360,7 +339,7 @@ impl Usage {
         })
     }
 
-    /// The counters of a group, by [`Exchanged`]; `None` for what is no post-quantum group.
+    /// Returns the counters of a group, by [`Exchanged`]; `None` for a primitive that is not a post-quantum group.
     fn exchanges(&self, group: Primitive) -> Option<&[AtomicU64]> {
         let row = GROUPS.iter().position(|one| *one == group)?;
         self.mapped.numbers()[EXCHANGES..].chunks_exact(2).nth(row)
@@ -389,7 +368,7 @@ impl Usage {
         &self.mapped.numbers()[HEADER + EVENTS * row + event as usize]
     }
 
-    /// Requests, and bytes of them.
+    /// Returns the counters of requests and of their bytes.
     #[inline]
     fn counter(&self, algorithm: Algorithm, direction: Direction, class: usize) -> [&AtomicU64; 2] {
         let row = 2 * algorithm as usize + direction as usize;
@@ -417,30 +396,30 @@ const VERSION: u32 = 3;
 const MAGIC: usize = 0;
 const VERSION_AND_LENGTH: usize = 1;
 const PROCESSES: usize = 2;
-/// The first of four.
+/// The first of four counters.
 const PRIVATE: usize = 3;
 const SAVED: usize = 7;
 const LIBRARIES: usize = 8;
 const NO_LIBRARY: u64 = 0;
 const MORE_LIBRARIES: u64 = 1;
-/// A bit of the hash of the one name.
+/// Set in every hash of a library's name.
 const NAMED: u64 = 2;
-/// In numbers, as are all that follow.
+/// This and the offsets below are in 8-byte numbers.
 const HEADER_START: usize = 9;
 const LIBRARY: usize = 64;
 const HEADER: usize = HEADER_START + LIBRARY;
-/// Counts for each algorithm and direction.
+/// Counters for each algorithm and direction.
 const EVENTS: usize = 3;
 const COUNTERS: usize = HEADER + Algorithm::ALL.len() * 2 * EVENTS;
 const EXCHANGES: usize = COUNTERS + Algorithm::ALL.len() * 2 * CLASSES * 2;
 const NUMBERS: usize = EXCHANGES + 2 * GROUPS.len();
-/// Those whose key exchanges are counted.
+/// The post-quantum groups whose key exchanges are counted.
 const GROUPS: [Primitive; 3] = [
     Primitive::X25519MlKem768,
     Primitive::SecP256r1MlKem768,
     Primitive::SecP384r1MlKem1024,
 ];
-/// None, 1, 2 to 3, 4 to 7 ... and from 2^30 on.
+/// Size classes: 0 bytes, 1, 2 to 3, 4 to 7, and so on; the last is 2^30 and more.
 const CLASSES: usize = 32;
 
 #[cfg(test)]
@@ -460,7 +439,7 @@ mod tests {
         ] {
             usage.record_private(computed, times);
         }
-        // Lanes may also lose.
+        // Lanes may also lose time.
         usage.record_saved(300);
         usage.record_saved(-1000);
         let counted = usage.read();

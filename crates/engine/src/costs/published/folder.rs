@@ -435,6 +435,7 @@ mod tests {
         Folder::open(path, process::user()).unwrap()
     }
 
+    /// Writes the file of a process that has ended, which the next reader removes.
     fn ended(path: &Path) {
         let mut bytes = vec![0; LENGTH];
         bytes[..16].copy_from_slice(&Figures::file_begin());
@@ -463,7 +464,7 @@ mod tests {
         assert!(held.figures(OsStr::new("1-1.live")).is_ok());
         assert!(look(&[held], USER_MAX).is_empty());
         assert!(!away.join("1-1.live").exists());
-        // By the path of a link nothing is opened, listed or removed.
+        // Through a link nothing is opened, listed or removed.
         assert!(Folder::open(&path, process::user()).is_err());
         sweep(&path);
         fs::remove_file(&path).unwrap();
