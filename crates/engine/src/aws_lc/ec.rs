@@ -1,7 +1,7 @@
-//! Elliptic curves of NIST: keys, ECDSA and ECDH.
+//! NIST elliptic curves: keys, ECDSA and ECDH.
 //!
-//! A key of aws-lc keeps no lock and nothing that an operation changes. What a fork must not fall into is the first use of
-//! a curve, which is made under a lock of its own, and the generator of random numbers.
+//! An aws-lc key has no lock and no state that an operation changes. A fork must not interrupt the first use of a curve,
+//! which initialises it under a lock, nor the random number generator.
 
 use std::fmt;
 use std::os::raw::{c_int, c_uint};
@@ -22,9 +22,9 @@ use super::random::drawn;
 use super::rsa::Number;
 use crate::Error;
 
-/// The longest encoded point in bytes, P-521's.
+/// The longest encoded point in bytes, which is P-521's.
 pub const POINT_BYTES_MAX: usize = 133;
-/// Room in bytes for a signature of any curve.
+/// A buffer length in bytes that suffices for a signature on any curve.
 pub const SIGNATURE_BYTES_MAX: usize = 141;
 
 /// A curve of SP 800-186, section 3.2.1.
@@ -39,10 +39,10 @@ pub enum Curve {
 }
 
 impl Curve {
-    /// All of them.
+    /// All curves.
     pub const ALL: [Self; 3] = [Self::P256, Self::P384, Self::P521];
 
-    /// The length in bytes of a coordinate, a private key, and a shared secret: 32, 48 or 66.
+    /// Returns the length in bytes of a coordinate, a private key, and a shared secret: 32, 48 or 66.
     pub const fn bytes(self) -> usize {
         match self {
             Self::P256 => 32,
@@ -51,12 +51,12 @@ impl Curve {
         }
     }
 
-    /// The length in bytes of an uncompressed point: 65, 97 or 133.
+    /// Returns the length in bytes of an uncompressed point: 65, 97 or 133.
     pub const fn point_bytes(self) -> usize {
         1 + 2 * self.bytes()
     }
 
-    /// The length in bytes of the longest signature in DER: 72, 104 or 139.
+    /// Returns the length in bytes of the longest signature in DER: 72, 104 or 139.
     pub const fn signature_bytes_max(self) -> usize {
         match self {
             Self::P256 => 72,
@@ -65,7 +65,7 @@ impl Curve {
         }
     }
 
-    /// Its name, as NIST writes it.
+    /// Returns NIST's name of the curve.
     pub const fn name(self) -> &'static str {
         match self {
             Self::P256 => "P-256",
@@ -74,9 +74,9 @@ impl Curve {
         }
     }
 
-    /// What aws-lc keeps of it for the life of the process, made at the first call.
+    /// Returns aws-lc's object for the curve. The first call initialises it, and it stays valid until the process ends.
     fn group(self) -> *const EC_GROUP {
-        // SAFETY: they take nothing.
+        // SAFETY: these functions have no arguments and no preconditions.
         process::forks_wait_for(|| unsafe {
             match self {
                 Self::P256 => EC_group_p256(),
@@ -87,30 +87,31 @@ impl Curve {
     }
 }
 
-/// A public key: a point of its curve, and not the point at infinity.
+/// A public key: a point on its curve other than the point at infinity.
 pub struct EcPublicKey {
     curve: Curve,
-    /// Has a curve and a point; unchanged once it is here.
+    /// The key, which has a curve and a point and does not change after construction.
     key: NonNull<EC_KEY>,
 }
 
-// SAFETY: an EC_KEY is memory that belongs to no thread.
+// SAFETY: an EC_KEY is memory that no thread owns.
 unsafe impl Send for EcPublicKey {}
-// SAFETY: aws-lc lets threads use one EC_KEY at once as long as none changes it (include/openssl/ec_key.h, "EC key
-// objects"), and says that functions which take it by a pointer to a constant do not: no others are called once it is made.
+// SAFETY: aws-lc allows concurrent use of an EC_KEY while no thread changes it (include/openssl/ec_key.h, "EC key objects"),
+// and functions that take a const pointer do not change it. Only those are called after construction.
 unsafe impl Sync for EcPublicKey {}
 
 impl EcPublicKey {
-    /// Takes a point as SEC 1, section 2.3.3 writes it, uncompressed or compressed.
+    /// Decodes a point from SEC 1, section 2.3.3, uncompressed or compressed.
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] where it is none of the curve's, or the point at infinity.
+    /// [`Error::InvalidKey`] if it is not on the curve, or is the point at infinity.
     pub fn new(curve: Curve, point: &[u8]) -> Result<Self, Error> {
         let public = Self::blank(curve)?;
         let at = Point::new(curve)?;
-        // aws-lc also knows the hybrid form, of another standard.
+        // aws-lc also accepts the hybrid form of another standard.
         let is_set = matches!(point.first(), Some(2..=4)) && {
-            // SAFETY: a curve, a point of it, and as many bytes as are said; the key copies the point.
+            // SAFETY: `at` is a point of the curve's group, and the slice is passed with its length; the key copies the
+            // point.
             unsafe {
                 EC_POINT_oct2point(
                     curve.group(),
@@ -132,14 +133,15 @@ impl EcPublicKey {
         )))
     }
 
-    /// Its curve.
+    /// Returns the curve.
     pub fn curve(&self) -> Curve {
         self.curve
     }
 
     /// Writes the point, uncompressed, to the beginning of `output`, and returns that part.
     pub fn point<'a>(&self, output: &'a mut [u8; POINT_BYTES_MAX]) -> &'a [u8] {
-        // SAFETY: a curve, a point of it, and room for as many bytes as are said, which are enough for any of the curves.
+        // SAFETY: the point belongs to the group, and `output` is passed with its length, which suffices for any of the
+        // curves.
         let bytes = unsafe {
             EC_POINT_point2oct(
                 self.curve.group(),
@@ -153,13 +155,13 @@ impl EcPublicKey {
         &output[..bytes]
     }
 
-    /// Verifies a signature in DER of a digest (FIPS 186-5, 6.4.2). Of a digest longer than the curve's order, the first
-    /// bits count.
+    /// Verifies a DER signature of a digest (FIPS 186-5, 6.4.2). If the digest is longer than the curve's order, only its
+    /// first bits count.
     ///
     /// # Errors
-    /// [`Error::InvalidSignature`] where it is another's, or not DER.
+    /// [`Error::InvalidSignature`] if it was made for another key or digest, or is not DER.
     pub fn verify(&self, digest: &[u8], signature: &[u8]) -> Result<(), Error> {
-        // SAFETY: as many bytes as are said, and a key with a public half.
+        // SAFETY: the slices are passed with their lengths, and the key has a public half.
         let is_valid = unsafe {
             ECDSA_verify(
                 0,
@@ -177,17 +179,17 @@ impl EcPublicKey {
         Err(Error::InvalidSignature)
     }
 
-    /// With a curve alone.
+    /// Creates a key that has only a curve.
     fn blank(curve: Curve) -> Result<Self, Error> {
         let group = curve.group();
-        // The first key of a process makes a table under a lock.
-        // SAFETY: EC_KEY_new takes nothing.
+        // The first key of a process initialises a table under a lock.
+        // SAFETY: EC_KEY_new has no arguments.
         let key = process::forks_wait_for(|| unsafe { EC_KEY_new() });
         let public = Self {
             curve,
             key: NonNull::new(key).ok_or_else(no_memory)?,
         };
-        // SAFETY: a key without a curve, and a curve.
+        // SAFETY: the new key has no curve yet, and `group` is a curve.
         if unsafe { EC_KEY_set_group(public.key.as_ptr(), group) } != 1 {
             clear_errors();
             return Err(no_memory());
@@ -196,14 +198,14 @@ impl EcPublicKey {
     }
 
     fn at(&self) -> *const EC_POINT {
-        // SAFETY: a key, whose point stays as long as it.
+        // SAFETY: the key owns the point, which lives as long as the key.
         unsafe { EC_KEY_get0_public_key(self.key.as_ptr()) }
     }
 }
 
 impl Drop for EcPublicKey {
     fn drop(&mut self) {
-        // SAFETY: made by EC_KEY_new, and freed here alone; aws-lc wipes the private half.
+        // SAFETY: EC_KEY_new made it, and only this drop frees it; aws-lc wipes the private half.
         unsafe { EC_KEY_free(self.key.as_ptr()) };
     }
 }
@@ -216,23 +218,23 @@ impl fmt::Debug for EcPublicKey {
     }
 }
 
-/// A private key with its public half. Wiped on drop, by aws-lc.
+/// A private key with its public half. aws-lc wipes it on drop.
 pub struct EcPrivateKey(
-    /// Has a private half too.
+    /// The key pair, which always has a private half.
     EcPublicKey,
 );
 
 impl EcPrivateKey {
-    /// Generates a key pair: draws numbers until one is in range (FIPS 186-5, A.2.2), which the first one mostly is.
+    /// Generates a key pair by drawing numbers until one is in range (FIPS 186-5, A.2.2), as the first almost always is.
     ///
     /// # Errors
-    /// Where memory has run out.
+    /// [`Error::DeviceFailed`] if memory is exhausted.
     pub fn generate(curve: Curve) -> Result<Self, Error> {
         loop {
             let mut scalar = drawn::<66>();
             let scalar = &mut scalar[..curve.bytes()];
             if curve == Curve::P521 {
-                // 521 bits.
+                // A scalar has 521 bits.
                 scalar[0] &= 1;
             }
             match Self::new(curve, scalar) {
@@ -242,15 +244,16 @@ impl EcPrivateKey {
         }
     }
 
-    /// Takes a big-endian number of any length, and computes the public half.
+    /// Creates a key from a big-endian number of any length, and computes the public half.
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] where it is not between 1 and the curve's order less 1.
+    /// [`Error::InvalidKey`] unless it is between 1 and the curve's order minus 1.
     pub fn new(curve: Curve, scalar: &[u8]) -> Result<Self, Error> {
         let pair = EcPublicKey::blank(curve)?;
         let number = private(&pair, scalar)?;
         let at = Point::new(curve)?;
-        // SAFETY: a curve, a point and a number that it is multiplied by, in constant time; the key copies the point.
+        // SAFETY: `at` and the number belong to this curve's group, which multiplies them in constant time; the key copies
+        // the point.
         let done = unsafe {
             c_int::from(
                 EC_POINT_mul(
@@ -268,27 +271,27 @@ impl EcPrivateKey {
         Ok(Self(pair))
     }
 
-    /// As [`new`](Self::new), with the public half as [`EcPublicKey::new`] takes it, which saves the time of a signature.
-    /// Whether the halves belong together is not checked: neither ECDSA nor ECDH gives the private half away if they do
-    /// not.
+    /// Creates a key like [`new`](Self::new), with the public half encoded as for [`EcPublicKey::new`]. This saves about the
+    /// time of a signature. It does not check that the halves match: if they do not, neither ECDSA nor ECDH reveals the
+    /// private half.
     ///
     /// # Errors
-    /// Those of both.
+    /// Those of [`new`](Self::new) and [`EcPublicKey::new`].
     pub fn with_point(curve: Curve, scalar: &[u8], point: &[u8]) -> Result<Self, Error> {
         let pair = EcPublicKey::new(curve, point)?;
         private(&pair, scalar)?;
         Ok(Self(pair))
     }
 
-    /// The public half.
+    /// Returns the public half.
     pub fn public_key(&self) -> &EcPublicKey {
         &self.0
     }
 
-    /// The big-endian number, [`Curve::bytes`] long.
+    /// Returns the private number, big-endian, [`Curve::bytes`] long.
     pub fn scalar(&self) -> Zeroizing<Vec<u8>> {
         let mut scalar = Zeroizing::new(vec![0; self.0.curve.bytes()]);
-        // SAFETY: room for as many bytes as are said, and the number of a private key, which is no longer.
+        // SAFETY: the buffer is passed with its length, and the key has a private number, which is no longer.
         unsafe {
             BN_bn2bin_padded(
                 scalar.as_mut_ptr(),
@@ -299,21 +302,22 @@ impl EcPrivateKey {
         scalar
     }
 
-    /// Signs a digest (FIPS 186-5, 6.4.1): writes the signature, in DER, to the beginning of `output`, and returns its length.
-    /// The nonce is random, and depends on key and digest as well.
+    /// Signs a digest (FIPS 186-5, 6.4.1). Writes the DER signature to the beginning of `output` and returns its length. The
+    /// nonce is random and also depends on key and digest.
     ///
-    /// aws-lc checks that the nonce's point is on the curve before it uses it (ec_point_mul_scalar_base): a fault in that
-    /// multiplication, the longest part, makes no signature that would give the key away.
+    /// Before it uses the nonce's point, aws-lc checks that the point is on the curve (ec_point_mul_scalar_base). So a fault
+    /// in that multiplication, the longest step, produces no signature that would reveal the key.
     ///
     /// # Errors
-    /// Where memory has run out, or the machine computes wrongly.
+    /// [`Error::DeviceFailed`] if memory is exhausted or the machine computes wrongly.
     pub fn sign(
         &self,
         digest: &[u8],
         output: &mut [u8; SIGNATURE_BYTES_MAX],
     ) -> Result<usize, Error> {
         let mut bytes: c_uint = 0;
-        // SAFETY: as many bytes as are said, room for a signature of any curve, and a key with a private half.
+        // SAFETY: the digest is passed with its length, `output` has room for a signature of any curve, and the key has a
+        // private half.
         let done = process::forks_wait_for(|| unsafe {
             ECDSA_sign(
                 0,
@@ -328,10 +332,10 @@ impl EcPrivateKey {
         Ok(bytes as usize)
     }
 
-    /// Writes the secret shared with `peer` (SP 800-56A, 5.7.1.2), which has [`Curve::bytes`] bytes.
+    /// Writes the secret shared with `peer` (SP 800-56A, 5.7.1.2) to `secret`, which has [`Curve::bytes`] bytes.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] where `secret` has another length, or `peer` is of another curve.
+    /// [`Error::InvalidInput`] if `secret` has another length, or `peer` is on another curve.
     pub fn agree(&self, peer: &EcPublicKey, secret: &mut [u8]) -> Result<(), Error> {
         let curve = self.0.curve;
         if peer.curve != curve || secret.len() != curve.bytes() {
@@ -342,7 +346,7 @@ impl EcPrivateKey {
                 curve.bytes()
             )));
         }
-        // SAFETY: room for as many bytes as are said, a point of the key's curve, and a key with a private half.
+        // SAFETY: `secret` is passed with its length, the point is on the key's curve, and the key has a private half.
         let bytes = unsafe {
             ECDH_compute_key(
                 secret.as_mut_ptr().cast(),
@@ -359,7 +363,7 @@ impl EcPrivateKey {
     }
 }
 
-/// Shows no private half.
+/// Hides the private half.
 impl fmt::Debug for EcPrivateKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EcPrivateKey")
@@ -368,11 +372,11 @@ impl fmt::Debug for EcPrivateKey {
     }
 }
 
-/// Gives a key that nobody else has its private half, and returns the number.
+/// Sets the private half of a key that only the caller has, and returns the number.
 fn private(key: &EcPublicKey, scalar: &[u8]) -> Result<Number, Error> {
     let number = Number::new(scalar);
     let has_number = !number.get().is_null();
-    // SAFETY: the key has a curve, and the number is not null where the call is made.
+    // SAFETY: the key has a curve, and the call is made only if the number is not null.
     if has_number && unsafe { EC_KEY_set_private_key(key.key.as_ptr(), number.get()) == 1 } {
         return Ok(number);
     }
@@ -383,12 +387,12 @@ fn private(key: &EcPublicKey, scalar: &[u8]) -> Result<Number, Error> {
     )))
 }
 
-/// A point of a curve, nobody else's.
+/// A point of a curve, owned.
 struct Point(NonNull<EC_POINT>);
 
 impl Point {
     fn new(curve: Curve) -> Result<Self, Error> {
-        // SAFETY: a curve.
+        // SAFETY: `group` returns a valid curve.
         let point = unsafe { EC_POINT_new(curve.group()) };
         NonNull::new(point).map(Self).ok_or_else(no_memory)
     }
@@ -396,7 +400,7 @@ impl Point {
 
 impl Drop for Point {
     fn drop(&mut self) {
-        // SAFETY: made by EC_POINT_new, and freed here alone.
+        // SAFETY: EC_POINT_new made it, and only this drop frees it.
         unsafe { EC_POINT_free(self.0.as_ptr()) };
     }
 }
@@ -416,6 +420,6 @@ fn no_memory() -> Error {
 }
 
 fn clear_errors() {
-    // SAFETY: it empties this thread's queue, which nobody reads.
+    // SAFETY: this empties only this thread's error queue, which no code reads later.
     unsafe { ERR_clear_error() };
 }

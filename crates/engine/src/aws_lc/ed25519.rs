@@ -16,7 +16,8 @@ const PAIR_BYTES: usize = 2 * KEY_BYTES;
 
 /// A private key, with its public key. Wiped on drop.
 pub struct Ed25519PrivateKey {
-    /// The seed, and the public key, as aws-lc takes them; twice, for the check of [`sign`](Self::sign).
+    /// The seed followed by the public key, as aws-lc expects them. There are two copies, for the check of
+    /// [`sign`](Self::sign).
     pairs: Zeroizing<[[u8; PAIR_BYTES]; 2]>,
     public: Ed25519PublicKey,
 }
@@ -27,11 +28,11 @@ impl Ed25519PrivateKey {
         Self::from_seed(&drawn())
     }
 
-    /// Takes the seed that RFC 8032, 5.1.5 calls the private key, and computes the public key.
+    /// Creates a key from its seed, which RFC 8032, 5.1.5 calls the private key, and computes the public key.
     pub fn from_seed(seed: &[u8; KEY_BYTES]) -> Self {
         let mut pairs = Zeroizing::new([[0; PAIR_BYTES]; 2]);
         let mut public = [0; KEY_BYTES];
-        // SAFETY: places of 32 and 64 bytes, and a seed of 32.
+        // SAFETY: the outputs have 32 and 64 bytes, and the seed has 32.
         unsafe {
             ED25519_keypair_from_seed(public.as_mut_ptr(), pairs[0].as_mut_ptr(), seed.as_ptr());
         }
@@ -55,15 +56,16 @@ impl Ed25519PrivateKey {
         &self.public
     }
 
-    /// Signs a message (RFC 8032, 5.1.6): twice, by two copies of the key, and releases the signature if both are the same.
+    /// Signs a message (RFC 8032, 5.1.6) twice, with two copies of the key, and returns the signature if both results are
+    /// equal.
     ///
-    /// The nonce depends on key and message alone, so that two signatures of one message, of which a fault has changed one,
-    /// give the key away: by a wrong hash, a wrong point, or a wrong bit of the public key in memory. To verify the signature
-    /// would find a point that is wrong each time, too, but it takes four times as long as to sign, and it makes no difference
-    /// to a hash that is wrong each time.
+    /// The nonce depends only on key and message. If a fault changes one of two signatures of a message, the two reveal the
+    /// key, whether the fault is in a hash, a point or a bit of the public key in memory. Verifying the signature would also
+    /// find a point that is wrong each time, but it takes four times as long as signing, and does not find a hash that is
+    /// wrong each time.
     ///
     /// # Errors
-    /// [`Error::DeviceFailed`] where the machine computes wrongly.
+    /// [`Error::DeviceFailed`] if the machine computes wrongly.
     pub fn sign(&self, message: &[u8]) -> Result<[u8; SIGNATURE_BYTES], Error> {
         let [one, other] = self.pairs.each_ref().map(|pair| signed(message, pair));
         if one == other {
@@ -74,7 +76,7 @@ impl Ed25519PrivateKey {
         ))
     }
 
-    /// Signs once: for programs whose OpenSSL does no more.
+    /// Signs once, without a check, for programs whose OpenSSL does no more.
     pub fn sign_unchecked(&self, message: &[u8]) -> [u8; SIGNATURE_BYTES] {
         signed(message, &self.pairs[0])
     }
@@ -82,7 +84,7 @@ impl Ed25519PrivateKey {
 
 fn signed(message: &[u8], pair: &[u8; PAIR_BYTES]) -> [u8; SIGNATURE_BYTES] {
     let mut signature = [0; SIGNATURE_BYTES];
-    // SAFETY: `signature` has 64 bytes, `message` its length, and `pair` 64 bytes.
+    // SAFETY: `signature` and `pair` have 64 bytes each, and `message` is passed with its length.
     unsafe {
         ED25519_sign(
             signature.as_mut_ptr(),
@@ -94,18 +96,18 @@ fn signed(message: &[u8], pair: &[u8; PAIR_BYTES]) -> [u8; SIGNATURE_BYTES] {
     signature
 }
 
-/// A public key: an encoded point (RFC 8032, 5.1.2). Whether it is one is seen when a signature is verified, of which it
-/// verifies none otherwise.
+/// A public key: an encoded point (RFC 8032, 5.1.2). It is decoded only when a signature is verified; bytes that are no
+/// point verify none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ed25519PublicKey([u8; KEY_BYTES]);
 
 impl Ed25519PublicKey {
-    /// Takes a public key.
+    /// Creates a key from its encoding, without checking it.
     pub fn from_bytes(bytes: &[u8; KEY_BYTES]) -> Self {
         Self(*bytes)
     }
 
-    /// Returns the public key, as it was given or computed.
+    /// Returns the encoded key.
     pub fn as_bytes(&self) -> &[u8; KEY_BYTES] {
         &self.0
     }
@@ -113,11 +115,11 @@ impl Ed25519PublicKey {
     /// Verifies a signature of a message (RFC 8032, 5.1.7, without the cofactor).
     ///
     /// # Errors
-    /// [`Error::InvalidSignature`] where it is another's, or not 64 bytes.
+    /// [`Error::InvalidSignature`] if it was made for another key or message, or does not have 64 bytes.
     pub fn verify(&self, message: &[u8], signature: &[u8]) -> Result<(), Error> {
         let signature: &[u8; SIGNATURE_BYTES] =
             signature.try_into().map_err(|_| Error::InvalidSignature)?;
-        // SAFETY: `message` has its length, `signature` 64 bytes, and the key 32.
+        // SAFETY: `message` is passed with its length, `signature` has 64 bytes, and the key has 32.
         let is_valid = unsafe {
             ED25519_verify(
                 message.as_ptr(),
@@ -129,7 +131,7 @@ impl Ed25519PublicKey {
         if is_valid == 1 {
             return Ok(());
         }
-        // SAFETY: it empties this thread's queue, which nobody reads.
+        // SAFETY: this empties only the error queue of this thread, which no code reads.
         unsafe { ERR_clear_error() };
         Err(Error::InvalidSignature)
     }
@@ -139,7 +141,7 @@ impl Ed25519PublicKey {
 mod tests {
     use super::*;
 
-    /// A bit of either copy of the key changes, as by a fault of memory.
+    /// Flips a bit in either copy of the key, as a memory fault would.
     #[test]
     fn a_signature_that_was_computed_wrongly_is_not_released() {
         for copy in 0..2 {

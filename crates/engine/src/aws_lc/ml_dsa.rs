@@ -17,7 +17,7 @@ use super::pkey::{Pkey, clear_errors};
 use super::random::drawn;
 use crate::Error;
 
-/// The length in bytes of the seed of a private key, ξ (FIPS 204, algorithm 6).
+/// The length in bytes of a private key's seed, ξ (FIPS 204, algorithm 6).
 pub const SEED_BYTES: usize = 32;
 /// The longest context of a signature in bytes (FIPS 204, 5.2).
 pub const CONTEXT_BYTES_MAX: usize = 255;
@@ -35,10 +35,10 @@ pub enum MlDsa {
 }
 
 impl MlDsa {
-    /// All of them.
+    /// All parameter sets.
     pub const ALL: [Self; 3] = [Self::MlDsa44, Self::MlDsa65, Self::MlDsa87];
 
-    /// Its name, as FIPS 204 writes it.
+    /// Returns the name that FIPS 204 uses.
     pub const fn name(self) -> &'static str {
         match self {
             Self::MlDsa44 => "ML-DSA-44",
@@ -47,7 +47,7 @@ impl MlDsa {
         }
     }
 
-    /// The length in bytes of public keys: 1312, 1952 or 2592.
+    /// Returns the length in bytes of public keys: 1312, 1952 or 2592.
     pub const fn public_key_bytes(self) -> usize {
         match self {
             Self::MlDsa44 => 1312,
@@ -56,7 +56,7 @@ impl MlDsa {
         }
     }
 
-    /// The length in bytes of expanded private keys: 2560, 4032 or 4896.
+    /// Returns the length in bytes of expanded private keys: 2560, 4032 or 4896.
     pub const fn private_key_bytes(self) -> usize {
         match self {
             Self::MlDsa44 => 2560,
@@ -65,7 +65,7 @@ impl MlDsa {
         }
     }
 
-    /// The length in bytes of signatures: 2420, 3309 or 4627.
+    /// Returns the length in bytes of signatures: 2420, 3309 or 4627.
     pub const fn signature_bytes(self) -> usize {
         match self {
             Self::MlDsa44 => 2420,
@@ -87,13 +87,13 @@ impl MlDsa {
 pub struct MlDsaPublicKey(Key);
 
 impl MlDsaPublicKey {
-    /// Takes a public key; any bytes of the right length are one.
+    /// Creates a key from its encoding. Any bytes of the right length are valid.
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] where `bytes` has another length than [`MlDsa::public_key_bytes`].
+    /// [`Error::InvalidKey`] if the length of `bytes` is not [`MlDsa::public_key_bytes`].
     pub fn from_bytes(set: MlDsa, bytes: &[u8]) -> Result<Self, Error> {
         check_key_length(set, "public key", bytes.len(), set.public_key_bytes())?;
-        // SAFETY: `bytes` is a slice, passed with its length, and aws-lc copies it; nobody else has the new key.
+        // SAFETY: `bytes` is passed with its length, and aws-lc copies it; nothing else refers to the new public key.
         let inner = unsafe {
             Pkey::taken(EVP_PKEY_pqdsa_new_raw_public_key(
                 set.nid(),
@@ -105,15 +105,15 @@ impl MlDsaPublicKey {
         Ok(Self(Key { set, inner }))
     }
 
-    /// The parameter set.
+    /// Returns the parameter set.
     pub fn set(&self) -> MlDsa {
         self.0.set
     }
 
-    /// Writes the public key to `output`, which has [`MlDsa::public_key_bytes`].
+    /// Writes the public key to `output`, which has [`MlDsa::public_key_bytes`] bytes.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] where `output` is of another length.
+    /// [`Error::InvalidInput`] if `output` has another length.
     pub fn write_to(&self, output: &mut [u8]) -> Result<(), Error> {
         self.0.write_public(output)
     }
@@ -121,14 +121,14 @@ impl MlDsaPublicKey {
     /// Verifies a signature of a message under a context (FIPS 204, algorithm 3).
     ///
     /// # Errors
-    /// [`Error::InvalidSignature`] where it is another's, and [`Error::InvalidInput`] for a context of more than 255
-    /// bytes.
+    /// [`Error::InvalidSignature`] if it was made for another key, message or context, and [`Error::InvalidInput`] for a
+    /// context of more than 255 bytes.
     pub fn verify(&self, message: &[u8], context: &[u8], signature: &[u8]) -> Result<(), Error> {
         if signature.len() != self.0.set.signature_bytes() {
             return Err(Error::InvalidSignature);
         }
         let state = State::of(&self.0, EVP_DigestVerifyInit, context)?;
-        // SAFETY: the state has a key; `signature` and `message` are slices, passed with their lengths.
+        // SAFETY: the state has a key; `signature` and `message` are passed with their lengths.
         let is_valid = unsafe {
             EVP_DigestVerify(
                 state.0.as_ptr(),
@@ -153,24 +153,24 @@ impl MlDsaPrivateKey {
     /// Generates a key pair.
     ///
     /// # Errors
-    /// [`Error::DeviceFailed`] where memory has run out.
+    /// [`Error::DeviceFailed`] if memory is exhausted.
     pub fn generate(set: MlDsa) -> Result<Self, Error> {
         Self::from_seed(set, &drawn())
     }
 
-    /// Takes the seed that a private key is made from.
+    /// Creates a key from its seed.
     ///
     /// # Errors
-    /// [`Error::DeviceFailed`] where memory has run out.
+    /// [`Error::DeviceFailed`] if memory is exhausted.
     pub fn from_seed(set: MlDsa, seed: &[u8; SEED_BYTES]) -> Result<Self, Error> {
         Self::made(set, seed, no_memory)
     }
 
-    /// Takes a private key in its expanded form (FIPS 204, algorithm 24), after a check that its numbers are in range and
-    /// that what it has of the public key belongs to them.
+    /// Creates a key from its expanded form (FIPS 204, algorithm 24), after checking that its numbers are in range and match
+    /// the parts of the public key in it.
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] where it is no private key.
+    /// [`Error::InvalidKey`] if it is not a valid private key.
     pub fn from_bytes(set: MlDsa, bytes: &[u8]) -> Result<Self, Error> {
         check_key_length(
             set,
@@ -187,9 +187,9 @@ impl MlDsaPrivateKey {
         })
     }
 
-    /// Makes a key from a seed or an expanded key, which aws-lc tells apart by their length.
+    /// Creates a key from a seed or an expanded key, which aws-lc distinguishes by length.
     fn made(set: MlDsa, bytes: &[u8], error: impl FnOnce() -> Error) -> Result<Self, Error> {
-        // SAFETY: `bytes` is a slice, passed with its length, and aws-lc copies it; nobody else has the new key.
+        // SAFETY: `bytes` is passed with its length, and aws-lc copies it; nothing else refers to the new private key.
         let inner = unsafe {
             Pkey::taken(EVP_PKEY_pqdsa_new_raw_private_key(
                 set.nid(),
@@ -201,46 +201,46 @@ impl MlDsaPrivateKey {
         Ok(Self(Key { set, inner }))
     }
 
-    /// The parameter set.
+    /// Returns the parameter set.
     pub fn set(&self) -> MlDsa {
         self.0.set
     }
 
-    /// Returns the seed that the private key was made from, which an expanded form has not.
+    /// Returns the seed, or `None` for a key created from its expanded form.
     pub fn seed(&self) -> Option<Zeroizing<[u8; SEED_BYTES]>> {
         self.0.inner.seed()
     }
 
-    /// Writes the private key in its expanded form to `output`, which has [`MlDsa::private_key_bytes`].
+    /// Writes the expanded private key to `output`, which has [`MlDsa::private_key_bytes`] bytes.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] where `output` is of another length.
+    /// [`Error::InvalidInput`] if `output` has another length.
     pub fn write_to(&self, output: &mut [u8]) -> Result<(), Error> {
         check_length(output.len(), self.set().private_key_bytes())?;
         done_or_no_memory(self.0.inner.write_private(output))
     }
 
-    /// Writes the public key to `output`, which has [`MlDsa::public_key_bytes`].
+    /// Writes the public key to `output`, which has [`MlDsa::public_key_bytes`] bytes.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] where `output` is of another length.
+    /// [`Error::InvalidInput`] if `output` has another length.
     pub fn write_public_to(&self, output: &mut [u8]) -> Result<(), Error> {
         self.0.write_public(output)
     }
 
-    /// Signs a message under a context (FIPS 204, algorithm 2, the hedged variant): each signature is another one.
+    /// Signs a message under a context (FIPS 204, algorithm 2, the hedged variant). Each call returns a different signature.
     ///
-    /// It is not verified: as the nonce depends on random bytes too, no two signatures share one, and a fault in one does
-    /// not give the key away by a comparison with another.
+    /// The result is not verified. The nonce depends on random bytes too, so no two signatures share one, and comparing a
+    /// faulty signature with another does not reveal the key.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for a context of more than 255 bytes, and [`Error::DeviceFailed`] where memory has run out.
+    /// [`Error::InvalidInput`] for a context of more than 255 bytes, and [`Error::DeviceFailed`] if memory is exhausted.
     pub fn sign(&self, message: &[u8], context: &[u8]) -> Result<Vec<u8>, Error> {
         let state = State::of(&self.0, EVP_DigestSignInit, context)?;
         let mut signature = vec![0; self.0.set.signature_bytes()];
         let mut bytes = signature.len();
         let done = process::forks_wait_for(|| {
-            // SAFETY: the state has a private key; the output and `message` are slices, passed with their lengths.
+            // SAFETY: the state has a private key; the output and `message` are passed with their lengths.
             unsafe {
                 EVP_DigestSign(
                     state.0.as_ptr(),
@@ -268,7 +268,7 @@ impl Key {
     }
 }
 
-/// A message that is signed or verified.
+/// The state of signing or verifying a message.
 struct State(NonNull<EVP_MD_CTX>);
 
 impl State {
@@ -279,12 +279,12 @@ impl State {
                 context.len()
             )));
         }
-        // SAFETY: it takes nothing.
+        // SAFETY: EVP_MD_CTX_new has no arguments.
         let state = NonNull::new(unsafe { EVP_MD_CTX_new() }).ok_or_else(no_memory)?;
         let state = Self(state);
         let mut settings = ptr::null_mut();
-        // SAFETY: an empty state, a place for its settings, which stay as long as it, and a key, of which it keeps a
-        // reference; neither a hash function nor an engine. The context is as long as is said, and is copied.
+        // SAFETY: the state is empty, and owns the settings that it returns; it keeps a reference to the key. Hash function
+        // and engine may be null. The context is passed with its length and copied.
         let done = unsafe {
             begin(
                 state.0.as_ptr(),
@@ -307,12 +307,12 @@ impl State {
 
 impl Drop for State {
     fn drop(&mut self) {
-        // SAFETY: made by EVP_MD_CTX_new, and freed here alone.
+        // SAFETY: EVP_MD_CTX_new made it, and only this drop frees it.
         unsafe { EVP_MD_CTX_free(self.0.as_ptr()) };
     }
 }
 
-/// EVP_DigestSignInit and EVP_DigestVerifyInit.
+/// The type of EVP_DigestSignInit and EVP_DigestVerifyInit.
 type Begin = unsafe extern "C" fn(
     *mut EVP_MD_CTX,
     *mut *mut EVP_PKEY_CTX,

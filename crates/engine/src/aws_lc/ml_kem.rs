@@ -19,7 +19,7 @@ use crate::Error;
 /// The length in bytes of shared secrets.
 pub const SECRET_BYTES: usize = 32;
 
-/// The length in bytes of the seed of a private key, d and z (FIPS 203, algorithm 16).
+/// The length in bytes of a private key's seed, d and z (FIPS 203, algorithm 16).
 pub const SEED_BYTES: usize = 64;
 
 /// The length in bytes of the random message that a ciphertext carries (FIPS 203, algorithm 20).
@@ -38,10 +38,10 @@ pub enum MlKem {
 }
 
 impl MlKem {
-    /// All of them.
+    /// All parameter sets.
     pub const ALL: [Self; 3] = [Self::MlKem512, Self::MlKem768, Self::MlKem1024];
 
-    /// Its name, as FIPS 203 writes it.
+    /// Returns the name that FIPS 203 uses.
     pub const fn name(self) -> &'static str {
         match self {
             Self::MlKem512 => "ML-KEM-512",
@@ -50,17 +50,17 @@ impl MlKem {
         }
     }
 
-    /// The length in bytes of public keys: 800, 1184 or 1568.
+    /// Returns the length in bytes of public keys: 800, 1184 or 1568.
     pub const fn public_key_bytes(self) -> usize {
         384 * self.rank() + 32
     }
 
-    /// The length in bytes of private keys: 1632, 2400 or 3168.
+    /// Returns the length in bytes of private keys: 1632, 2400 or 3168.
     pub const fn private_key_bytes(self) -> usize {
         768 * self.rank() + 96
     }
 
-    /// The length in bytes of ciphertexts: 768, 1088 or 1568.
+    /// Returns the length in bytes of ciphertexts: 768, 1088 or 1568.
     pub const fn ciphertext_bytes(self) -> usize {
         match self {
             Self::MlKem512 => 768,
@@ -90,44 +90,43 @@ impl MlKem {
 pub struct MlKemPublicKey(Key);
 
 impl MlKemPublicKey {
-    /// Takes a public key after the check of FIPS 203, 7.2: its length, and that each coefficient is reduced.
+    /// Creates a key from its encoding after the checks of FIPS 203, 7.2: its length, and that each coefficient is reduced.
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] where it is no public key.
+    /// [`Error::InvalidKey`] if it is not a valid public key.
     pub fn from_bytes(set: MlKem, bytes: &[u8]) -> Result<Self, Error> {
         let (nid, first) = (set.nid(), bytes.as_ptr());
-        // SAFETY: the slice has `bytes.len()` bytes from its first on, which aws-lc copies; the key is nobody else's.
+        // SAFETY: the slice has `bytes.len()` bytes, which aws-lc copies; nothing else refers to the new key.
         let key = unsafe { Pkey::taken(EVP_PKEY_kem_new_raw_public_key(nid, first, bytes.len())) };
         let key = Key::of(set, key).filter(|key| {
             let Some(context) = Context::of(&key.inner) else {
                 return false;
             };
-            // SAFETY: a context with a public key. That key has no private half, so no random numbers are drawn.
+            // SAFETY: the context has a public key. Without a private half, the check draws no random numbers.
             unsafe { EVP_PKEY_public_check(context.as_ptr()) == 1 }
         });
         key.map(Self)
             .ok_or_else(|| refused("ML-KEM: not a public key"))
     }
 
-    /// The parameter set.
+    /// Returns the parameter set.
     pub fn set(&self) -> MlKem {
         self.0.set
     }
 
-    /// Writes the public key to `output`, which has [`MlKem::public_key_bytes`].
+    /// Writes the public key to `output`, which has [`MlKem::public_key_bytes`] bytes.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] where `output` is of another length.
+    /// [`Error::InvalidInput`] if `output` has another length.
     pub fn write_to(&self, output: &mut [u8]) -> Result<(), Error> {
         self.0.write_public(output)
     }
 
-    /// Generates a secret and writes it to `secret`, and a ciphertext that carries it to `ciphertext`, which has
-    /// [`MlKem::ciphertext_bytes`].
+    /// Generates a secret. Writes it to `secret`, and a ciphertext that carries it to `ciphertext`, which has
+    /// [`MlKem::ciphertext_bytes`] bytes.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] where `ciphertext` is of another length, and [`Error::DeviceFailed`] where memory has
-    /// run out.
+    /// [`Error::InvalidInput`] if `ciphertext` has another length, and [`Error::DeviceFailed`] if memory is exhausted.
     pub fn encapsulate(
         &self,
         ciphertext: &mut [u8],
@@ -138,7 +137,7 @@ impl MlKemPublicKey {
         let (mut ciphertext_bytes, mut secret_bytes) = (ciphertext.len(), SECRET_BYTES);
         let message = drawn::<MESSAGE_BYTES>();
         let mut message_bytes = MESSAGE_BYTES;
-        // SAFETY: a context with a public key, two places, and a message, each of the length that is said.
+        // SAFETY: the context has a public key, and both outputs and the message have the lengths passed with them.
         let done = unsafe {
             EVP_PKEY_encapsulate_deterministic(
                 context.as_ptr(),
@@ -160,20 +159,20 @@ pub struct MlKemPrivateKey(Key);
 impl MlKemPrivateKey {
     /// Generates a key pair.
     ///
-    /// # Errors
+    /// [`Error::DeviceFailed`] if memory is exhausted.
     /// [`Error::DeviceFailed`] where memory has run out.
     pub fn generate(set: MlKem) -> Result<Self, Error> {
         Self::from_seed(set, &drawn())
     }
 
-    /// Takes the seed that a private key is made from: d, then z.
+    /// Creates a key from its seed: d, then z.
     ///
     /// # Errors
-    /// [`Error::DeviceFailed`] where memory has run out.
+    /// [`Error::DeviceFailed`] if memory is exhausted.
     pub fn from_seed(set: MlKem, seed: &[u8; SEED_BYTES]) -> Result<Self, Error> {
         Self::made(set, |context, key| {
             let mut seed_bytes = SEED_BYTES;
-            // SAFETY: a context for the parameter set, a place for a key, and a seed of as many bytes as are said.
+            // SAFETY: the context has its parameter set, `key` is a place for a key, and the seed has the length passed.
             unsafe { EVP_PKEY_keygen_deterministic(context, key, seed.as_ptr(), &mut seed_bytes) }
         })
     }
@@ -185,30 +184,30 @@ impl MlKemPrivateKey {
         let mut key = ptr::null_mut();
         let context = Context::for_kind(EVP_PKEY_KEM).ok_or_else(no_memory)?;
         let at = context.as_ptr();
-        // SAFETY: a context without a key yet.
+        // SAFETY: the context has no key yet.
         let is_ready = unsafe {
             EVP_PKEY_CTX_kem_set_params(at, set.nid()) == 1 && EVP_PKEY_keygen_init(at) == 1
         };
         let done = is_ready && make(at, &mut key) == 1;
-        // SAFETY: null, or the key that was made, which is nobody else's.
+        // SAFETY: `key` is null or the new key, which nothing else frees.
         Key::of(set, unsafe { Pkey::taken(key) })
             .filter(|_| done)
             .map(Self)
             .ok_or_else(no_memory)
     }
 
-    /// Takes a private key in its expanded form, after the checks of FIPS 203, 7.3, and that it fits its public key.
+    /// Creates a key from its expanded form, after the checks of FIPS 203, 7.3, and a check that both halves match.
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] where it is no private key.
+    /// [`Error::InvalidKey`] if it is not a valid private key.
     pub fn from_bytes(set: MlKem, bytes: &[u8]) -> Result<Self, Error> {
         let invalid = || refused("ML-KEM: not a private key");
         if bytes.len() != set.private_key_bytes() {
             return Err(invalid());
         }
-        // The private key of the encryption scheme, the public key, its hash, and the seed of rejected secrets.
+        // The encoding is: private key of the encryption scheme, public key, its hash, seed of rejected secrets.
         let public = &bytes[384 * set.rank()..][..set.public_key_bytes()];
-        // SAFETY: both slices are passed with their lengths, and aws-lc copies them; nobody else has the new key.
+        // SAFETY: both slices are passed with their lengths, and aws-lc copies them; nothing else refers to the new key.
         let key = unsafe {
             Pkey::taken(EVP_PKEY_kem_new_raw_key(
                 set.nid(),
@@ -220,45 +219,45 @@ impl MlKemPrivateKey {
         };
         let key = Key::of(set, key).ok_or_else(invalid)?;
         let inner = key.inner.as_ptr();
-        // It encapsulates a secret, for which it draws random numbers.
-        // SAFETY: `key` owns the key, which has both halves.
+        // The check encapsulates a secret, which draws random numbers.
+        // SAFETY: `key` owns the pointer, and has both halves.
         let fits = process::forks_wait_for(|| unsafe { EVP_PKEY_kem_check_key(inner) });
         done_or(fits == 1, invalid).map(|()| Self(key))
     }
 
-    /// The parameter set.
+    /// Returns the parameter set.
     pub fn set(&self) -> MlKem {
         self.0.set
     }
 
-    /// Writes the private key in its expanded form to `output`, which has [`MlKem::private_key_bytes`].
+    /// Writes the expanded private key to `output`, which has [`MlKem::private_key_bytes`] bytes.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] where `output` is of another length.
+    /// [`Error::InvalidInput`] if `output` has another length.
     pub fn write_to(&self, output: &mut [u8]) -> Result<(), Error> {
         check_length(output.len(), self.set().private_key_bytes())?;
         done_or(self.0.inner.write_private(output), no_memory)
     }
 
-    /// Returns the seed that the private key was made from, which an expanded form has not: d, then z.
+    /// Returns the seed, d followed by z, or `None` for a key created from its expanded form.
     pub fn seed(&self) -> Option<Zeroizing<[u8; SEED_BYTES]>> {
         self.0.inner.seed()
     }
 
-    /// Writes the public key to `output`, which has [`MlKem::public_key_bytes`].
+    /// Writes the public key to `output`, which has [`MlKem::public_key_bytes`] bytes.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] where `output` is of another length.
+    /// [`Error::InvalidInput`] if `output` has another length.
     pub fn write_public_to(&self, output: &mut [u8]) -> Result<(), Error> {
         self.0.write_public(output)
     }
 
-    /// Writes the secret that `ciphertext` carries to `secret`. For a ciphertext that was altered, or made for another
-    /// key, that is a secret which nobody else has (implicit rejection: FIPS 203, 6.3), and no error.
+    /// Writes the secret that `ciphertext` carries to `secret`. A ciphertext that was altered or created for another key
+    /// causes no error: it yields a secret that no peer shares (implicit rejection: FIPS 203, 6.3).
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] where `ciphertext` has another length than [`MlKem::ciphertext_bytes`], and
-    /// [`Error::DeviceFailed`] where memory has run out.
+    /// [`Error::InvalidInput`] if the length of `ciphertext` is not [`MlKem::ciphertext_bytes`], and [`Error::DeviceFailed`]
+    /// if memory is exhausted.
     pub fn decapsulate(
         &self,
         ciphertext: &[u8],
@@ -267,7 +266,7 @@ impl MlKemPrivateKey {
         check_length(ciphertext.len(), self.set().ciphertext_bytes())?;
         let context = Context::of(&self.0.inner).ok_or_else(no_memory)?;
         let mut secret_bytes = SECRET_BYTES;
-        // SAFETY: a context with a private key, a place of the length that is said, and as many bytes as are said.
+        // SAFETY: the context has a private key, and `secret` and `ciphertext` have the lengths passed with them.
         let done = unsafe {
             EVP_PKEY_decapsulate(
                 context.as_ptr(),
@@ -287,7 +286,7 @@ struct Key {
 }
 
 impl Key {
-    /// A key of that parameter set, if there is one.
+    /// Wraps a key of this parameter set, if there is one.
     fn of(set: MlKem, inner: Option<Pkey>) -> Option<Self> {
         inner.map(|inner| Self { set, inner })
     }

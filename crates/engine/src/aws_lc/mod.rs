@@ -1,5 +1,5 @@
-//! aws-lc, made safe: RSA and modular exponentiation, elliptic curves, Ed25519, X25519, ML-KEM, ML-DSA, SHA-2, and the
-//! generator of random numbers.
+//! Safe wrappers of aws-lc: RSA and modular exponentiation, elliptic curves, Ed25519, X25519, ML-KEM, ML-DSA, SHA-2, and the
+//! random number generator.
 #![allow(unsafe_code)]
 
 pub mod ec;
@@ -16,17 +16,17 @@ pub mod x25519;
 use crate::Error;
 use oarlock_threads::process;
 
-/// Frees what aws-lc keeps for the calling thread, before the thread's end does so. That takes locks of aws-lc, and a
-/// child that is forked at that moment would inherit them locked and never see them released. Source: aws-lc,
+/// Frees aws-lc's state of the calling thread before the thread ends. Otherwise the thread's end would free it under locks
+/// of aws-lc, and a child forked at that moment would inherit them locked forever. Source: aws-lc,
 /// crypto/fipsmodule/rand/rand.c, `thread_local_states_list_lock`, and crypto/thread_pthread.c, `g_destructors_lock`.
 pub(crate) fn leave_thread() {
-    // Elsewhere aws-lc-sys 0.47 has no binding for it.
+    // On other architectures, aws-lc-sys 0.47 has no binding for it.
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    // SAFETY: the state is this thread's; aws-lc makes it again when the thread next needs it.
+    // SAFETY: the state belongs to this thread; aws-lc creates it again when the thread next needs it.
     process::forks_wait_for(|| unsafe { aws_lc_sys::AWSLC_thread_local_clear() });
 }
 
-/// What aws-lc could not do. It has no name of its own in errors but that of its device.
+/// Returns an error of aws-lc, which appears under its device's name.
 fn failed(reason: &str) -> Error {
     Error::DeviceFailed {
         device: "software".into(),

@@ -19,22 +19,20 @@ pub(crate) struct SoftwareModulus {
     bytes: usize,
 }
 
-// SAFETY: memory that belongs to no thread, and that nothing changes after `new`: all that is done
-// with it takes it by pointers to constants.
+// SAFETY: no thread owns this memory, and nothing changes it after `new`: all uses take it by const pointers.
 unsafe impl Send for SoftwareModulus {}
-// SAFETY: after `new` nothing changes it: all that is done with it takes it by pointers to
-// constants.
+// SAFETY: nothing changes it after `new`, since all uses take it by const pointers.
 unsafe impl Sync for SoftwareModulus {}
 
 impl SoftwareModulus {
-    /// `n` is odd, greater than 1, and has no leading zeros.
+    /// Sets up the modulus `n`, which is odd, greater than 1, and has no leading zeros.
     ///
     /// # Errors
-    /// Where memory has run out.
+    /// [`Error::DeviceFailed`] if memory is exhausted.
     pub(crate) fn new(n: &[u8]) -> Result<Self, Error> {
         let bytes = n.len();
         let (n, context) = (whole(Number::new(n))?, Context::new()?);
-        // SAFETY: a number, and a context for what comes up between.
+        // SAFETY: `n` is a number, and the context holds temporaries.
         let constants = unsafe { BN_MONT_CTX_new_for_modulus(n.get(), context.0.as_ptr()) };
         let constants = NonNull::new(constants).ok_or_else(refused)?;
         Ok(Self {
@@ -44,10 +42,10 @@ impl SoftwareModulus {
         })
     }
 
-    /// A number of any length, modulo n; in as many bytes as n has. Takes time by the value of both.
+    /// Reduces a number of any length modulo n, to the length of n. The time depends on the values of both.
     ///
     /// # Errors
-    /// Where memory has run out, and for numbers of more than 64 MiB.
+    /// [`Error::DeviceFailed`] if memory is exhausted, and for numbers of more than 64 MiB.
     pub(crate) fn reduce(
         &self,
         magnitude: &[u8],
@@ -55,7 +53,7 @@ impl SoftwareModulus {
     ) -> Result<Zeroizing<Vec<u8>>, Error> {
         let (number, rest) = (whole(Number::new(magnitude))?, whole(Number::new(&[]))?);
         let context = Context::new()?;
-        // SAFETY: all are numbers, `rest` one that nobody else has, and a context.
+        // SAFETY: all three are numbers, only this call writes to `rest`, and the context is valid.
         let done = unsafe {
             BN_set_negative(number.get(), is_negative.into());
             BN_nnmod(rest.get(), number.get(), self.n.get(), context.0.as_ptr())
@@ -63,17 +61,17 @@ impl SoftwareModulus {
         self.bytes_of(&rest, done)
     }
 
-    /// `base` ^ `exponent` mod n, in time that depends on n and on lengths alone. `base` and the result
-    /// have as many bytes as n, and are less than it; the exponent has any number.
+    /// Returns `base` ^ `exponent` mod n. The time depends only on n and on lengths. `base` and the result are less than n
+    /// and as long; the exponent may have any length.
     ///
     /// # Errors
-    /// Where memory has run out, and for exponents of more than 64 MiB.
+    /// [`Error::DeviceFailed`] if memory is exhausted, and for exponents of more than 64 MiB.
     pub(crate) fn power(&self, base: &[u8], exponent: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
         let [base, exponent, result] = [base, exponent, &[]].map(Number::new);
         let (base, exponent, result) = (whole(base)?, whole(exponent)?, whole(result)?);
         let context = Context::new()?;
-        // SAFETY: all are numbers, `result` one that nobody else has, a context, and the constants
-        // of this modulus.
+        // SAFETY: all are numbers, only this call writes to `result`, the context is valid, and the constants belong to this
+        // modulus.
         let done = unsafe {
             BN_mod_exp_mont_consttime(
                 result.get(),
@@ -87,10 +85,10 @@ impl SoftwareModulus {
         self.bytes_of(&result, done)
     }
 
-    /// A number below n, if what made it was `done`.
+    /// Encodes a result below n if its computation returned 1 in `done`.
     fn bytes_of(&self, number: &Number, done: i32) -> Result<Zeroizing<Vec<u8>>, Error> {
         let mut bytes = Zeroizing::new(vec![0; self.bytes]);
-        // SAFETY: room for as many bytes as are said, and a number.
+        // SAFETY: the buffer is passed with its length, and `number` is a number.
         let fits = unsafe { BN_bn2bin_padded(bytes.as_mut_ptr(), bytes.len(), number.get()) };
         if done == 1 && fits == 1 {
             return Ok(bytes);
@@ -101,17 +99,17 @@ impl SoftwareModulus {
 
 impl Drop for SoftwareModulus {
     fn drop(&mut self) {
-        // SAFETY: made by BN_MONT_CTX_new_for_modulus, and freed here alone.
+        // SAFETY: BN_MONT_CTX_new_for_modulus made it, and only this drop frees it.
         unsafe { BN_MONT_CTX_free(self.constants.as_ptr()) };
     }
 }
 
-/// Numbers that come up between, wiped on drop.
+/// Temporaries of a computation, wiped on drop.
 struct Context(NonNull<BN_CTX>);
 
 impl Context {
     fn new() -> Result<Self, Error> {
-        // SAFETY: BN_CTX_new takes nothing.
+        // SAFETY: BN_CTX_new has no arguments.
         let context = unsafe { BN_CTX_new() };
         NonNull::new(context).map(Self).ok_or_else(refused)
     }
@@ -119,7 +117,7 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: made by BN_CTX_new, and freed here alone.
+        // SAFETY: BN_CTX_new made it, and only this drop frees it.
         unsafe { BN_CTX_free(self.0.as_ptr()) };
     }
 }
@@ -132,7 +130,7 @@ fn whole(number: Number) -> Result<Number, Error> {
 }
 
 fn refused() -> Error {
-    // SAFETY: ERR_clear_error takes nothing: the queue is this thread's.
+    // SAFETY: ERR_clear_error has no arguments and changes only this thread's queue.
     unsafe { ERR_clear_error() };
     super::failed("modular exponentiation: no memory, or a number of more than 64 MiB")
 }

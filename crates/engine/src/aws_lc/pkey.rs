@@ -1,6 +1,6 @@
-//! Keys in aws-lc's common object, EVP_PKEY: those of ML-KEM and ML-DSA.
+//! Keys in aws-lc's generic object, EVP_PKEY: those of ML-KEM and ML-DSA.
 //!
-//! After a key is made nothing changes it but its count of references, and aws-lc wipes it when it frees it.
+//! After construction, only the reference count of a key changes. aws-lc wipes the key when it frees it.
 
 use std::ptr::{self, NonNull};
 
@@ -11,19 +11,19 @@ use aws_lc_sys::{
 };
 use zeroize::Zeroizing;
 
-/// A key, or the public half of one.
+/// A key, or only its public half.
 pub(super) struct Pkey(NonNull<EVP_PKEY>);
 
-// SAFETY: memory that belongs to no thread, with an atomic count of references.
+// SAFETY: no thread owns this memory, and its reference count is atomic.
 unsafe impl Send for Pkey {}
-// SAFETY: after it is made nothing changes it but the count of references, which is atomic.
+// SAFETY: after construction only the reference count changes, and it is atomic.
 unsafe impl Sync for Pkey {}
 
 impl Pkey {
-    /// Takes over a reference that a function of aws-lc has returned, if it is one.
+    /// Takes ownership of a reference returned by an aws-lc function, unless it is NULL.
     ///
     /// # Safety
-    /// `key` is NULL or a reference to a key that nobody else frees.
+    /// `key` is NULL or a reference to a key that nothing else frees.
     pub(super) unsafe fn taken(key: *mut EVP_PKEY) -> Option<Self> {
         NonNull::new(key).map(Self)
     }
@@ -32,17 +32,17 @@ impl Pkey {
         self.0.as_ptr()
     }
 
-    /// Writes the public key to `output`, and returns whether it has that length.
+    /// Writes the public key to `output`, and returns whether it has exactly that length.
     pub(super) fn write_public(&self, output: &mut [u8]) -> bool {
         self.write(EVP_PKEY_get_raw_public_key, output)
     }
 
-    /// Writes the expanded private key to `output`, and returns whether there is one and has that length.
+    /// Writes the expanded private key to `output`, and returns whether there is one of exactly that length.
     pub(super) fn write_private(&self, output: &mut [u8]) -> bool {
         self.write(EVP_PKEY_get_raw_private_key, output)
     }
 
-    /// Returns the seed of the private key, if that is known.
+    /// Returns the seed of the private key, if it is known.
     pub(super) fn seed<const BYTES: usize>(&self) -> Option<Zeroizing<[u8; BYTES]>> {
         let mut seed = Zeroizing::new([0; BYTES]);
         self.write(EVP_PKEY_get_private_seed, &mut *seed)
@@ -51,7 +51,7 @@ impl Pkey {
 
     fn write(&self, get: Get, output: &mut [u8]) -> bool {
         let mut bytes = output.len();
-        // SAFETY: a key, and a place of the length that is said, which `get` does not exceed.
+        // SAFETY: the key is valid, and `output` is passed with its length, which `get` does not exceed.
         let done = unsafe { get(self.as_ptr(), output.as_mut_ptr(), &mut bytes) };
         if done != 1 {
             clear_errors();
@@ -62,27 +62,27 @@ impl Pkey {
 
 impl Drop for Pkey {
     fn drop(&mut self) {
-        // SAFETY: this reference is freed here alone.
+        // SAFETY: this drop releases the only reference that the value owns.
         unsafe { EVP_PKEY_free(self.0.as_ptr()) };
     }
 }
 
-/// A function that copies a part of a key out of it.
+/// A function that copies a part of a key.
 type Get = unsafe extern "C" fn(*const EVP_PKEY, *mut u8, *mut usize) -> i32;
 
-/// An operation of aws-lc's.
+/// The state of an aws-lc operation.
 pub(super) struct Context(NonNull<EVP_PKEY_CTX>);
 
 impl Context {
-    /// With a reference to the key.
+    /// Creates a context that keeps a reference to the key.
     pub(super) fn of(key: &Pkey) -> Option<Self> {
-        // SAFETY: a key, of which it keeps a reference.
+        // SAFETY: the key is valid, and the context keeps a reference to it.
         NonNull::new(unsafe { EVP_PKEY_CTX_new(key.as_ptr(), ptr::null_mut()) }).map(Self)
     }
 
-    /// For a key that is yet to be made.
+    /// Creates a context for a key that does not exist yet.
     pub(super) fn for_kind(kind: i32) -> Option<Self> {
-        // SAFETY: it makes a context of a number.
+        // SAFETY: the argument is a number, and the engine may be null.
         NonNull::new(unsafe { EVP_PKEY_CTX_new_id(kind, ptr::null_mut()) }).map(Self)
     }
 
@@ -93,13 +93,13 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: made by EVP_PKEY_CTX_new or EVP_PKEY_CTX_new_id, and freed here alone.
+        // SAFETY: EVP_PKEY_CTX_new or EVP_PKEY_CTX_new_id made it, and only this drop frees it.
         unsafe { EVP_PKEY_CTX_free(self.0.as_ptr()) };
     }
 }
 
-/// Empties this thread's queue of errors, which nobody reads.
+/// Empties this thread's error queue, which no code reads.
 pub(super) fn clear_errors() {
-    // SAFETY: it changes this thread's queue alone.
+    // SAFETY: this changes only the calling thread's queue.
     unsafe { ERR_clear_error() };
 }

@@ -1,10 +1,10 @@
-//! RSA without padding, and what aws-lc knows of keys.
+//! RSA without padding, and the numbers of keys in aws-lc.
 //!
-//! aws-lc keeps a lock and a list of blindings in each key, and locks of the whole process around its generator and its
-//! count of forks. A child that is forked while another thread is in an operation inherits them as they were: locked by
-//! a thread that it does not have, or in an inconsistent state, which ends the process (rsa_blinding_get). So forks
-//! wait for operations. Where a fork cannot wait for so long, operations are counted per key, and a child that finds
-//! some under way, whose threads it does not have, goes on with a copy of the key.
+//! aws-lc keeps a lock and a list of blindings in each key, and process-wide locks around its generator and its fork
+//! counter. A child that is forked while another thread is in an operation inherits them in that state: locked by a thread
+//! that the child does not have, or inconsistent, which aborts the process (rsa_blinding_get). So forks wait for operations.
+//! If a fork cannot wait long enough, the count of operations in each key shows the child that some were under way on
+//! threads it does not have. It then continues with a copy of the key.
 
 use std::fmt;
 use std::os::raw::c_int;
@@ -25,25 +25,24 @@ use super::failed;
 use crate::Error;
 use oarlock_threads::process;
 
-/// A key, checked. Wiped on drop, by aws-lc.
+/// A checked key. aws-lc wipes it on drop.
 pub(crate) struct SoftwareRsa {
-    /// Made by Box; changed at most once in each process, by the first operation in a forked child.
+    /// A pointer from Box. It changes at most once in each process: in the first operation of a forked child.
     handle: AtomicPtr<Handle>,
     /// The length of the modulus in bytes.
     bytes: usize,
 }
 
-/// aws-lc's key, and what a forked child must know of it.
+/// An aws-lc key with the state that a forked child needs.
 struct Handle {
     rsa: NonNull<RSA>,
-    /// Operations that are in it.
+    /// The number of operations in progress with this key.
     under_way: AtomicUsize,
-    /// [`process::fork_generation`] of the process that it is in use in.
+    /// The [`process::fork_generation`] of the process that uses it.
     generation: AtomicUsize,
 }
 
-/// The numbers of a private key of two primes (RFC 8017, 3.2), big-endian, each with any leading
-/// zeros.
+/// The numbers of a two-prime private key (RFC 8017, 3.2), big-endian, each with any number of leading zeros.
 #[derive(Clone, Copy)]
 pub struct PrivateNumbers<'a> {
     /// The modulus.
@@ -64,23 +63,22 @@ pub struct PrivateNumbers<'a> {
     pub qinv: &'a [u8],
 }
 
-/// Shows none of them.
+/// Hides the numbers.
 impl fmt::Debug for PrivateNumbers<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RsaPrivateNumbers").finish_non_exhaustive()
     }
 }
 
-/// The secret numbers of a private key, copied out of it: big-endian, and wiped on drop.
+/// A copy of the secret numbers of a private key: big-endian, and wiped on drop.
 pub struct RsaSecretNumbers {
-    /// The private exponent, with leading zeros as long as the modulus.
+    /// The private exponent, padded with leading zeros to the length of the modulus.
     pub d: Zeroizing<Vec<u8>>,
     /// The primes, if the key has them.
     pub primes: Option<RsaSecretPrimes>,
 }
 
-/// The primes of a private key and what CRT needs, all as long as the longer of the primes, with
-/// leading zeros: big-endian, and wiped on drop.
+/// The primes and CRT numbers of a private key: big-endian, all padded to the length of the longer prime, and wiped on drop.
 pub struct RsaSecretPrimes {
     /// One prime.
     pub p: Zeroizing<Vec<u8>>,
@@ -94,44 +92,43 @@ pub struct RsaSecretPrimes {
     pub qinv: Zeroizing<Vec<u8>>,
 }
 
-/// Shows none of them.
+/// Hides the numbers.
 impl fmt::Debug for RsaSecretNumbers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RsaSecretNumbers").finish_non_exhaustive()
     }
 }
 
-/// Shows none of them.
+/// Hides the numbers.
 impl fmt::Debug for RsaSecretPrimes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RsaSecretPrimes").finish_non_exhaustive()
     }
 }
 
-// SAFETY: an RSA is memory that belongs to no thread, and aws-lc lets threads use one at once as
-// long as none changes it (include/openssl/rsa.h, "thread-safe"): after `new` nobody does. What its
-// operations keep in it, blinding and Montgomery constants, they lock themselves.
+// SAFETY: no thread owns an RSA, and aws-lc allows concurrent use while no thread changes it (include/openssl/rsa.h,
+// "thread-safe"), which none does after `new`. Operations lock the blinding and Montgomery constants that they keep in it.
 unsafe impl Send for Handle {}
-// SAFETY: aws-lc lets threads use one RSA at once as long as none changes it: after `new` nobody
-// does, and the rest of a handle is atomics.
+// SAFETY: aws-lc allows concurrent use of an RSA while no thread changes it, which none does after `new`; the rest of a
+// handle is atomics.
 unsafe impl Sync for Handle {}
 
 impl SoftwareRsa {
-    /// `n` is odd, and has 4096 bits at most.
+    /// Creates a public key. `n` is odd and has at most 4096 bits.
     ///
     /// # Errors
-    /// What is wrong with the key.
+    /// A message that says what is wrong with the key.
     pub(crate) fn public(n: &[u8], e: &[u8]) -> Result<Self, &'static str> {
         let (n, e) = (Number::new(n), Number::new(e));
-        // SAFETY: both are numbers; they are copied.
+        // SAFETY: both arguments are numbers, which aws-lc copies.
         Self::new(unsafe { RSA_new_public_key(n.get(), e.get()) })
     }
 
-    /// Checks the parts against each other, in constant time: n = p q, d e = 1 modulo p - 1 and
-    /// q - 1, and what CRT needs. Not whether p and q are primes.
+    /// Creates a private key with its primes, and checks its parts against each other in constant time: n = p q, d e = 1
+    /// modulo p - 1 and q - 1, and the CRT numbers. It does not check that p and q are primes.
     ///
     /// # Errors
-    /// What is wrong with the key.
+    /// A message that says what is wrong with the key.
     pub(crate) fn private(numbers: &PrivateNumbers<'_>) -> Result<Self, &'static str> {
         let PrivateNumbers {
             n,
@@ -144,7 +141,7 @@ impl SoftwareRsa {
             qinv,
         } = numbers;
         let [n, e, d, p, q, dp, dq, qinv] = [n, e, d, p, q, dp, dq, qinv].map(|n| Number::new(n));
-        // SAFETY: all are numbers; they are copied.
+        // SAFETY: all eight arguments are numbers, which aws-lc copies.
         Self::new(unsafe {
             RSA_new_private_key(
                 n.get(),
@@ -159,18 +156,17 @@ impl SoftwareRsa {
         })
     }
 
-    /// Without primes. Not checked but for the public half: see
-    /// [`apply_private`](Self::apply_private).
+    /// Creates a private key without primes. Only its public half is checked: see [`apply_private`](Self::apply_private).
     ///
     /// # Errors
-    /// What is wrong with the key.
+    /// A message that says what is wrong with the key.
     pub(crate) fn private_without_primes(
         n: &[u8],
         e: &[u8],
         d: &[u8],
     ) -> Result<Self, &'static str> {
         let [n, e, d] = [n, e, d].map(Number::new);
-        // SAFETY: all are numbers; they are copied.
+        // SAFETY: all three arguments are numbers, which aws-lc copies.
         Self::new(unsafe { RSA_new_private_key_no_crt(n.get(), e.get(), d.get()) })
     }
 
@@ -189,7 +185,7 @@ impl SoftwareRsa {
                 _ => "the numbers are out of range",
             });
         };
-        // SAFETY: an RSA with a modulus, or it would not have been made.
+        // SAFETY: an RSA that aws-lc has created has a modulus.
         let bytes = unsafe { RSA_size(rsa.as_ptr()) } as usize;
         Ok(Self {
             handle: AtomicPtr::new(Handle::boxed(rsa)),
@@ -197,28 +193,28 @@ impl SoftwareRsa {
         })
     }
 
-    /// `operand` ^ e mod n; both have the bytes of n, and `operand` is less than n.
+    /// Returns `operand` ^ e mod n. `operand` is less than n, and both are as long as n.
     pub(crate) fn apply_public(&self, operand: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
         self.apply(RSA_encrypt, operand)
     }
 
-    /// `operand` ^ d mod n, for a private key; both have the bytes of n, and 1 < `operand` < n - 1.
+    /// Returns `operand` ^ d mod n for a private key. Both are as long as n, and 1 < `operand` < n - 1.
     ///
-    /// Blinded, and checked with the public exponent before it is released, by aws-lc
-    /// (rsa_default_private_transform): not again here.
+    /// aws-lc blinds the operation and checks the result with the public exponent (rsa_default_private_transform), so it is
+    /// not checked again here.
     pub(crate) fn apply_private(&self, operand: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
         self.apply(RSA_sign_raw, operand)
     }
 
-    /// The numbers of a private key, in time by their lengths.
+    /// Returns the numbers of a private key. The time depends only on their lengths.
     ///
     /// # Errors
-    /// Of a public key, and where memory has run out.
+    /// [`Error::DeviceFailed`] for a public key, and if memory is exhausted.
     pub(crate) fn secret_numbers(&self) -> Result<RsaSecretNumbers, Error> {
         let rsa = self.handle()?.rsa;
         let [mut n, mut e, mut d, mut p, mut q, mut dp, mut dq, mut qinv] = [ptr::null(); 8];
-        // SAFETY: a key, and places for pointers to its numbers, which nobody changes and which are
-        // there as long as `self` is borrowed.
+        // SAFETY: the key is valid; each place receives a pointer to a number that nothing changes and that lives while
+        // `self` is borrowed.
         unsafe {
             RSA_get0_key(rsa.as_ptr(), &mut n, &mut e, &mut d);
             RSA_get0_factors(rsa.as_ptr(), &mut p, &mut q);
@@ -227,7 +223,7 @@ impl SoftwareRsa {
         let bytes = |number: *const BIGNUM, len: usize| {
             let mut bytes = Zeroizing::new(vec![0; len]);
             let is_copied = !number.is_null() && {
-                // SAFETY: room for as many bytes as are said, and a number.
+                // SAFETY: the buffer is passed with its length, and `number` is not null.
                 unsafe { BN_bn2bin_padded(bytes.as_mut_ptr(), len, number) == 1 }
             };
             if is_copied {
@@ -240,7 +236,7 @@ impl SoftwareRsa {
         };
         let has_primes = [p, q, dp, dq, qinv].iter().all(|number| !number.is_null());
         let primes = if has_primes {
-            // SAFETY: both are numbers.
+            // SAFETY: both primes are numbers.
             let len = unsafe { BN_num_bytes(p).max(BN_num_bytes(q)) } as usize;
             Some(RsaSecretPrimes {
                 p: bytes(p, len)?,
@@ -260,12 +256,11 @@ impl SoftwareRsa {
         let mut result = Zeroizing::new(vec![0; self.bytes]);
         let mut written = 0;
         let handle = self.handle()?;
-        // A fork that falls between check and count finds no lock taken: this thread is not in the
-        // child, and has not touched the key yet.
+        // If a fork falls between check and count, the child finds no lock taken: it does not have this thread, which has
+        // not used the key yet.
         handle.under_way.fetch_add(1, Ordering::SeqCst);
         let done = process::forks_wait_for(|| {
-            // SAFETY: the key is whole; the result has room for as many bytes as the modulus has,
-            // and the operand has as many as are said.
+            // SAFETY: the key is complete; the result has room for the modulus, and the operand is passed with its length.
             unsafe {
                 transform(
                     handle.rsa.as_ptr(),
@@ -289,22 +284,22 @@ impl SoftwareRsa {
         ))
     }
 
-    /// The key as this process may use it.
+    /// Returns the key in a state that this process may use.
     fn handle(&self) -> Result<&Handle, Error> {
         let found = self.handle.load(Ordering::Acquire);
-        // SAFETY: made by Box, and freed by nobody as long as `self` is borrowed.
+        // SAFETY: a pointer from Box, which nothing frees while `self` is borrowed.
         let handle = unsafe { &*found };
         if !handle.is_inherited() {
             return Ok(handle);
         }
         if handle.under_way.load(Ordering::SeqCst) == 0 {
-            // Another thread of the child that looks just now may already count one of the child's
-            // own, and copy for nothing.
+            // Another thread of the child that reads the count now may see this child's own operation, and make an unneeded
+            // copy.
             let generation = process::fork_generation();
             handle.generation.store(generation, Ordering::SeqCst);
             return Ok(handle);
         }
-        // SAFETY: a key, of which only numbers are read that nobody changes.
+        // SAFETY: the key is valid, and only its numbers are read, which nothing changes.
         let Some(rsa) = (unsafe { copy(handle.rsa) }) else {
             return Err(failed("RSA: no memory for a copy of the key"));
         };
@@ -313,33 +308,33 @@ impl SoftwareRsa {
             self.handle
                 .compare_exchange(found, fresh, Ordering::AcqRel, Ordering::Acquire);
         let current = match swapped {
-            // The previous handle is left as it is: a lock in it may never be released, and a thread that the child
-            // does not have may have been in the middle of a change.
+            // Leak the previous handle: a lock in it may never be released, and a thread that the child lacks may have been
+            // changing it.
             Ok(_) => fresh,
             Err(current) => {
-                // SAFETY: made here, and seen by nobody else.
+                // SAFETY: this thread has just created it, and no other thread has seen it.
                 drop(unsafe { Box::from_raw(fresh) });
                 current
             }
         };
-        // SAFETY: as `found`.
+        // SAFETY: like `found`, a pointer from Box that lives while `self` is borrowed.
         Ok(unsafe { &*current })
     }
 }
 
 impl Drop for SoftwareRsa {
     fn drop(&mut self) {
-        // SAFETY: made by Box; `&mut self` shows that nothing else uses it.
+        // SAFETY: a pointer from Box; `&mut self` excludes other uses.
         let handle = unsafe { Box::from_raw(*self.handle.get_mut()) };
         if handle.is_inherited() && handle.under_way.load(Ordering::SeqCst) != 0 {
-            // As in `handle`.
+            // Leaked for the same reason as in `handle`.
             std::mem::forget(handle);
         }
     }
 }
 
 impl Handle {
-    /// Takes the key over.
+    /// Takes ownership of the key.
     fn boxed(rsa: NonNull<RSA>) -> *mut Self {
         Box::into_raw(Box::new(Self {
             rsa,
@@ -348,7 +343,7 @@ impl Handle {
         }))
     }
 
-    /// Whether it was in use in a process that this one was forked from, and not in this one.
+    /// Whether the key was last used in a process that this one was forked from.
     fn is_inherited(&self) -> bool {
         self.generation.load(Ordering::SeqCst) != process::fork_generation()
     }
@@ -356,36 +351,36 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // SAFETY: made by RSA_new_*_key or `copy`, and freed here alone.
+        // SAFETY: RSA_new_*_key or `copy` made it, and only this drop frees it.
         unsafe { RSA_free(self.rsa.as_ptr()) };
     }
 }
 
-/// Another key of the same numbers, which are not checked again; none where memory has run out.
+/// Returns a copy of the key's numbers as a new key, unchecked, or `None` if memory is exhausted.
 ///
 /// # Safety
-/// `rsa` is a key. Its lock may be taken, and what the lock guards half changed.
+/// `rsa` is a key. Its lock may be held, and the state that the lock guards may be half changed.
 unsafe fn copy(rsa: NonNull<RSA>) -> Option<NonNull<RSA>> {
     let [mut n, mut e, mut d, mut p, mut q, mut dp, mut dq, mut qinv] = [ptr::null(); 8];
-    // SAFETY: a key, as the caller vouches, and places for pointers to its numbers. The lock does
-    // not guard those: nobody changes them once the key is made.
+    // SAFETY: the caller guarantees a key; each place receives a pointer to a number. The lock does not guard those, and
+    // nothing changes them after construction.
     unsafe {
         RSA_get0_key(rsa.as_ptr(), &mut n, &mut e, &mut d);
         RSA_get0_factors(rsa.as_ptr(), &mut p, &mut q);
         RSA_get0_crt_params(rsa.as_ptr(), &mut dp, &mut dq, &mut qinv);
     }
     let parts = [n, e, d, p, q, dp, dq, qinv];
-    // SAFETY: numbers, or null for those that the key does not have, of which null is made.
+    // SAFETY: each is a number, or null if the key lacks it, for which BN_dup returns null.
     let copies = parts.map(|part| Number(unsafe { BN_dup(part) }));
     let is_whole = |(part, copy): (&*const BIGNUM, &Number)| part.is_null() == copy.0.is_null();
     if !parts.iter().zip(&copies).all(is_whole) {
         return None;
     }
-    // SAFETY: RSA_new takes nothing.
+    // SAFETY: RSA_new has no arguments.
     let fresh = NonNull::new(unsafe { RSA_new() })?;
     let [n, e, d, p, q, dp, dq, qinv] = copies.map(Number::into_raw);
-    // SAFETY: a key without numbers, which takes over those that it is given. They are refused
-    // only where one is missing that must be there; where none is given there is none to refuse.
+    // SAFETY: the new key has no numbers and takes ownership of these. A call fails only if a required number is null,
+    // and then all of its numbers are.
     unsafe {
         RSA_set0_key(fresh.as_ptr(), n, e, d);
         RSA_set0_factors(fresh.as_ptr(), p, q);
@@ -394,19 +389,18 @@ unsafe fn copy(rsa: NonNull<RSA>) -> Option<NonNull<RSA>> {
     Some(fresh)
 }
 
-/// RSA_encrypt and RSA_sign_raw.
+/// The type of RSA_encrypt and RSA_sign_raw.
 type Transform =
     unsafe extern "C" fn(*mut RSA, *mut usize, *mut u8, usize, *const u8, usize, c_int) -> c_int;
 
-/// A BIGNUM, wiped on drop. Null when memory has run out, which RSA_new_*_key takes for a part
-/// that is missing, or where there was none to copy.
+/// A BIGNUM, wiped on drop. It is null if memory is exhausted, which RSA_new_*_key treats as a missing part, or if there was
+/// no number to copy.
 pub(super) struct Number(*mut BIGNUM);
 
 impl Number {
-    /// Makes a number from big-endian bytes. The time of operations on it depends on the count of bytes, and not on
-    /// their value.
+    /// Creates a number from big-endian bytes. The time of operations on it depends on its length and not on its value.
     pub(super) fn new(bytes: &[u8]) -> Self {
-        // SAFETY: as many bytes as are said; null asks for a new number.
+        // SAFETY: the slice is passed with its length; null requests a new number.
         Self(unsafe { BN_bin2bn(bytes.as_ptr(), bytes.len(), std::ptr::null_mut()) })
     }
 
@@ -414,7 +408,7 @@ impl Number {
         self.0
     }
 
-    /// For a caller that frees it.
+    /// Returns the pointer to a caller that frees it.
     fn into_raw(self) -> *mut BIGNUM {
         std::mem::ManuallyDrop::new(self).0
     }
@@ -422,14 +416,15 @@ impl Number {
 
 impl Drop for Number {
     fn drop(&mut self) {
-        // SAFETY: made by BN_bin2bn, and freed here alone; null is allowed.
+        // SAFETY: aws-lc made it, and only this drop frees it; null is allowed.
         unsafe { BN_clear_free(self.0) };
     }
 }
 
+/// Returns the reason of this thread's last failure, and clears the queue.
 /// Returns the reason of this thread's last failure, and clears it.
 fn last_reason() -> i32 {
-    // SAFETY: the queue of errors is this thread's, and may be empty. The low 12 bits are the reason
+    // SAFETY: the error queue belongs to this thread and may be empty. The low 12 bits are the reason
     // (include/openssl/err.h).
     unsafe {
         let reason = ERR_peek_last_error() & 0xfff;
@@ -440,14 +435,14 @@ fn last_reason() -> i32 {
 
 #[cfg(test)]
 impl SoftwareRsa {
-    /// RSAPrivateKey (RFC 8017, A.1.2) of a fresh key with e = 65537; `bits` is a multiple of 128.
+    /// Returns the RSAPrivateKey (RFC 8017, A.1.2) of a new key with e = 65537. `bits` is a multiple of 128.
     pub(crate) fn generate_der(bits: usize) -> Zeroizing<Vec<u8>> {
         use aws_lc_sys::{OPENSSL_free, RSA_generate_key_ex, RSA_new, RSA_private_key_to_bytes};
 
         let e = Number::new(&[1, 0, 1]);
         let (mut bytes, mut len) = (std::ptr::null_mut(), 0);
-        // SAFETY: an RSA of its own, a number, and room for what is written; the bytes are copied
-        // before they are freed, and all is freed once.
+        // SAFETY: the key, the number and the output belong to this block; the bytes are copied before they are freed, and
+        // everything is freed once.
         unsafe {
             let rsa = RSA_new();
             let bits = c_int::try_from(bits).unwrap_or(0);

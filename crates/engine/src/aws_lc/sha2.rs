@@ -1,8 +1,8 @@
-//! SHA-2 (FIPS 180-4), as hash functions of RustCrypto's traits.
+//! SHA-2 (FIPS 180-4) with RustCrypto's traits.
 //!
-//! Only the compression of blocks is aws-lc's, or of SHA-512 the kernels' where the CPU has AVX2. Buffers, padding and HMAC are
-//! RustCrypto's, so that a key of HMAC is two states of 32 or 64 bytes, where contexts of aws-lc have 112 and 216. RustCrypto's
-//! own compression asks the CPU three things at its first use, each of which takes 4 us on a virtual machine.
+//! Only the compression function comes from aws-lc or, for SHA-512 on CPUs with AVX2, from the kernels. Buffers, padding and
+//! HMAC are RustCrypto's, so an HMAC key is two states of 32 or 64 bytes, where aws-lc's contexts have 112 and 216.
+//! RustCrypto's own compression executes CPUID three times at its first use, which takes 4 us each on a virtual machine.
 
 use std::mem::MaybeUninit;
 #[cfg(target_arch = "x86_64")]
@@ -58,14 +58,14 @@ hmac::digest::buffer_fixed!(
     impl: BaseFixedTraits Default Clone HashMarker;
 );
 
-/// A message's whole blocks so far, of SHA-256 and SHA-224. Wiped on drop.
+/// The state of SHA-256 or SHA-224 after a message's whole blocks. Wiped on drop.
 #[derive(Clone)]
 pub(crate) struct Blocks256 {
     state: [u32; 8],
     blocks: u64,
 }
 
-/// A message's whole blocks so far, of SHA-512 and its kind. Wiped on drop.
+/// The state of SHA-512 or a variant after a message's whole blocks. Wiped on drop.
 #[derive(Clone)]
 pub(crate) struct Blocks512 {
     state: [u64; 8],
@@ -74,7 +74,7 @@ pub(crate) struct Blocks512 {
 
 impl Blocks256 {
     fn compress(&mut self, blocks: &[Block<Self>]) {
-        // SAFETY: the state has eight words, and the slice `blocks.len()` blocks of 64 bytes.
+        // SAFETY: the state has eight words, and the slice has `blocks.len()` blocks of 64 bytes.
         unsafe {
             SHA256_TransformBlocks(
                 self.state.as_mut_ptr(),
@@ -91,7 +91,7 @@ impl Blocks256 {
             _ => return None,
         };
         let mut context = MaybeUninit::<SHA256_CTX>::uninit();
-        // SAFETY: a place for a context of SHA-256, whose first field aws-lc writes.
+        // SAFETY: `context` has room for a SHA-256 context, whose first field `init` writes.
         let state = unsafe {
             init(context.as_mut_ptr());
             (*context.as_ptr()).h
@@ -115,8 +115,8 @@ impl Blocks512 {
         }
         let mut context = MaybeUninit::<SHA512_CTX>::uninit();
         let at = context.as_mut_ptr();
-        // SAFETY: the place is a context's, of which each field is written but its buffer, which says that it holds no byte;
-        // whole blocks leave it so. aws-lc reads the slice's bytes, no more.
+        // SAFETY: every field of the context is written except its buffer, which is marked as empty, and whole blocks leave
+        // it empty. aws-lc reads exactly the bytes of the slice.
         unsafe {
             (&raw mut (*at).h).write(self.state);
             (&raw mut (*at).Nl).write(0);
@@ -137,7 +137,7 @@ impl Blocks512 {
             _ => return None,
         };
         let mut context = MaybeUninit::<SHA512_CTX>::uninit();
-        // SAFETY: a place for a context of SHA-512, whose first field aws-lc writes.
+        // SAFETY: `context` has room for a SHA-512 context, whose first field `init` writes.
         let state = unsafe {
             init(context.as_mut_ptr());
             (*context.as_ptr()).h
@@ -153,14 +153,14 @@ impl Blocks512 {
     }
 }
 
-/// The kernel, where the CPU that tests see has its instructions: on AMD's, aws-lc computes SHA-512 without vectors.
+/// Returns the kernel if the CPU, as masked for tests, supports it: on AMD, aws-lc computes SHA-512 without vectors.
 #[cfg(target_arch = "x86_64")]
 fn compression() -> Option<Compression> {
     static FOUND: OnceLock<Option<Compression>> = OnceLock::new();
     if let Some(found) = FOUND.get() {
         return *found;
     }
-    // Not by `get_or_init`, where others wait: a child that is forked in the meantime would wait forever.
+    // `get_or_init` would make others wait: a child forked at that moment would wait forever.
     let found = visible_cpu().ok().and_then(Avx2::new).map(Compression::new);
     let _ = FOUND.set(found);
     found
@@ -228,7 +228,7 @@ mod tests {
 
     use super::*;
 
-    /// Against RustCrypto's own, at every length up to three blocks, in one piece and in two.
+    /// Compares with RustCrypto's own at every length up to three blocks, in one piece and in two.
     fn is_the_same<Ours: Digest + Clone, Theirs: Digest>() {
         let message: Vec<u8> = (0..=255).cycle().take(400).collect();
         for bytes in 0..message.len() {
@@ -257,7 +257,7 @@ mod tests {
         is_the_same::<Sha512_256, sha2::Sha512_256>();
     }
 
-    /// FIPS 180-2, appendices B.1 and C.1: a test of what both might have wrong.
+    /// FIPS 180-2, appendices B.1 and C.1: catches errors that both implementations share.
     #[test]
     fn a_digest_is_that_of_the_standard() {
         let digest = Sha512::digest(b"abc");

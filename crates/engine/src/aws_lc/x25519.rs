@@ -9,7 +9,7 @@ use super::random::fill_random;
 /// The length in bytes of private keys, public keys and shared secrets.
 pub const BYTES: usize = 32;
 
-/// A private key. Any 32 bytes are one: the bits that RFC 7748, section 5 fixes count as fixed. Wiped on drop.
+/// A private key. Any 32 bytes are valid, because the bits that RFC 7748, section 5 fixes are ignored. Wiped on drop.
 #[derive(Clone)]
 pub struct X25519PrivateKey(Zeroizing<[u8; BYTES]>);
 
@@ -18,7 +18,7 @@ impl X25519PrivateKey {
     pub fn generate() -> (Self, [u8; BYTES]) {
         let mut private = Zeroizing::new([0; BYTES]);
         fill_random(&mut private[..]);
-        // They do not count; OpenSSL's keys have them as RFC 7748, section 5 fixes them.
+        // These bits are ignored; OpenSSL stores keys with them fixed as in RFC 7748, section 5.
         private[0] &= 248;
         private[31] = private[31] & 127 | 64;
         let pair = Self(private);
@@ -26,17 +26,17 @@ impl X25519PrivateKey {
         (pair, public)
     }
 
-    /// Takes a private key.
+    /// Creates a private key from its bytes.
     pub fn from_bytes(private: &[u8; BYTES]) -> Self {
         Self(Zeroizing::new(*private))
     }
 
-    /// The private key, as it was given or generated.
+    /// Returns the private key, unchanged since it was passed in or generated.
     pub fn as_bytes(&self) -> &[u8; BYTES] {
         &self.0
     }
 
-    /// Whether both are the same, in time by their length alone.
+    /// Compares two keys in constant time.
     pub fn is_same(&self, other: &Self) -> bool {
         self.0.ct_eq(&*other.0).into()
     }
@@ -44,19 +44,19 @@ impl X25519PrivateKey {
     /// Computes the public key.
     pub fn public_key(&self) -> [u8; BYTES] {
         let mut public = [0; BYTES];
-        // SAFETY: a place of 32 bytes, and 32 bytes.
+        // SAFETY: both pointers refer to 32 bytes.
         unsafe { X25519_public_from_private(public.as_mut_ptr(), self.0.as_ptr()) };
         public
     }
 
-    /// Writes the secret shared with `peer`; whether it was contributory. If it was not, `peer` is of small order, all
-    /// bytes are zero, and it must not be used (RFC 7748, 6.1).
+    /// Writes the secret shared with `peer`, and returns whether it was contributory. If not, `peer` has small order, the
+    /// secret is all zeros, and it must not be used (RFC 7748, 6.1).
     #[must_use]
     pub fn agree(&self, peer: &[u8; BYTES], secret: &mut [u8; BYTES]) -> bool {
-        // SAFETY: a place of 32 bytes, and twice 32 bytes.
+        // SAFETY: all three pointers refer to 32 bytes.
         let done = unsafe { X25519(secret.as_mut_ptr(), self.0.as_ptr(), peer.as_ptr()) };
         if done != 1 {
-            // SAFETY: it empties this thread's queue, which nobody reads.
+            // SAFETY: this empties the calling thread's error queue only, and no code reads it.
             unsafe { ERR_clear_error() };
         }
         done == 1

@@ -30,6 +30,24 @@ use oarlock_threads::mapped::Mapped;
 use oarlock_threads::process;
 
 /// Counters of requests in a file that all processes of a command share.
+///
+/// ```
+/// use oarlock::Algorithm;
+/// use oarlock::Direction;
+/// use oarlock_engine::costs::Usage;
+///
+/// let path = std::env::temp_dir().join(format!("usage-{}", std::process::id()));
+/// let ours = Usage::create(&path)?;
+/// let theirs = Usage::open(&path)?; // in another process
+/// theirs.record(Algorithm::Aes128Ctr, Direction::Encrypt, 5000);
+///
+/// let counted = ours.read();
+/// assert_eq!(counted.processes, 1);
+/// assert_eq!(counted.lines[0].size_class(), 4096);
+/// assert_eq!(counted.lines[0].bytes, 5000);
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Usage {
     mapped: Mapped,

@@ -35,7 +35,7 @@ fn wycheproof_vectors_hold() {
     assert_eq!((done.imported, done.decapsulated), (3 * 5, 3 * (161 + 3)));
 }
 
-/// How often each was done to the end.
+/// The number of completed operations of each kind.
 #[derive(Default, Debug)]
 struct Done {
     generated: usize,
@@ -103,7 +103,7 @@ fn encapsulate_deterministic(key: &MlKemPublicKey, m: &[u8]) -> (Vec<u8>, [u8; S
     let mut secret = [0; SECRET_BYTES];
     let (mut ciphertext_bytes, mut secret_bytes) = (ciphertext.len(), secret.len());
     let mut m_bytes = m.len();
-    // SAFETY: a context with a public key, and places of the lengths that are said.
+    // SAFETY: the context has a public key, and all buffers have the lengths passed with them.
     let done = unsafe {
         EVP_PKEY_encapsulate_deterministic(
             context.as_ptr(),
@@ -199,7 +199,7 @@ fn keys_that_do_not_hang_together_are_refused() {
             bytes
         });
         assert!(MlKemPrivateKey::from_bytes(set, &one).is_ok(), "{name}");
-        // The private half of one with the public half of the other, and its hash.
+        // The private half of one key with the public half, and its hash, of the other.
         let at = 384 * set.rank();
         let mixed = [&one[..at], &other[at..]].concat();
         assert!(MlKemPrivateKey::from_bytes(set, &mixed).is_err(), "{name}");
@@ -209,7 +209,7 @@ fn keys_that_do_not_hang_together_are_refused() {
             MlKemPrivateKey::from_bytes(set, &altered).is_err(),
             "{name}"
         );
-        // A coefficient of 4095.
+        // A coefficient of 4095 is not reduced.
         let mut public = one[at..][..set.public_key_bytes()].to_vec();
         public[..2].fill(0xff);
         assert!(MlKemPublicKey::from_bytes(set, &public).is_err(), "{name}");
