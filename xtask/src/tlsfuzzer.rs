@@ -2,8 +2,10 @@
 //! tickets and binders, with `openssl s_server`, stock and under the provider. Each must find the same of both.
 //!
 //! Some fail of stock OpenSSL, too: a script may want another certificate or option. What counts is that no verdict differs.
+//! docs/internals/tlsfuzzer.md has the results.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::fs::File;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -48,7 +50,7 @@ const WHEELS: [Wheel; 4] = [
 const SEEDED: &str = "import random, runpy, sys; random.seed(7); del sys.argv[0]; \
                       runpy.run_path(sys.argv[0], run_name='__main__')";
 
-/// Runs all of it with the source in `folder`; without one it is cloned.
+/// Runs all of it with the source in `folder`; without one it is cloned. Writes the page.
 pub fn run(folder: Option<&str>) -> Result<()> {
     let metadata = Metadata::load()?;
     let place = metadata.target_directory.join("tlsfuzzer");
@@ -63,7 +65,10 @@ pub fn run(folder: Option<&str>) -> Result<()> {
         fetch::wheel(wheel, &into)?;
         modules.push(into);
     }
-    tool::status(cargo().args(["build", "--release", "--locked", "-p", "oarlock-provider"]))?;
+    // The same packages as `cargo xtask packages` builds: another set would be compiled again.
+    let mut build = cargo();
+    build.args(["build", "--release", "--locked", "-p", "oarlock-cli"]);
+    tool::status(build.args(["-p", "oarlock-provider"]))?;
     let module = metadata
         .target_directory
         .join("release/liboarlock_provider.so");
@@ -81,17 +86,14 @@ pub fn run(folder: Option<&str>) -> Result<()> {
         libraries,
     };
     let (machine, newest) = (suite(None), suite(Some(newest)));
-    let mut differing = Vec::new();
-    for (name, suite) in [
-        ("the machine's OpenSSL", &machine),
-        ("OpenSSL 4.0", &newest),
-    ] {
-        println!("\n{name}: conversations, failed of stock and under the provider");
-        let found = suite.run(&conf)?;
-        differing.extend(found.into_iter().map(|it| format!("{name}: {it}")));
+    let began = Instant::now();
+    let mut tables = Vec::new();
+    for (name, suite) in [("3.0", &machine), ("4.0", &newest)] {
+        println!("\nOpenSSL {name}: {COLUMNS}");
+        tables.push((name, suite.run(&conf)?));
     }
     // The hybrids of the provider, next to OpenSSL's own.
-    println!("\nhybrids: of OpenSSL 4.0, and of the provider with the machine's OpenSSL");
+    println!("\nhybrids, of OpenSSL 4.0 and of the provider with the machine's OpenSSL: {COLUMNS}");
     let hybrids = place.join("hybrids.cnf");
     let text = std::fs::read_to_string(&conf).map_err(|error| error.to_string())?;
     fetch::write(
@@ -100,14 +102,46 @@ pub fn run(folder: Option<&str>) -> Result<()> {
     )?;
     let stock = Server::start(&newest, None, &["-groups", HYBRIDS])?;
     let provided = Server::start(&machine, Some(&hybrids), &["-groups", HYBRIDS])?;
-    let [theirs, ours] = machine.compared("tls13-mlkem", [&stock, &provided])?;
-    if theirs != ours {
-        differing.push(format!("hybrids: {theirs:?} and {ours:?}"));
-    }
-    match differing.is_empty() {
+    let row = machine.compared("tls13-mlkem", [&stock, &provided])?;
+    tables.push(("4.0 and the provider with 3.0: hybrids", vec![row]));
+    let openssl = tool::output(Command::new("openssl").arg("version"))?;
+    let date = tool::output(Command::new("date").args(["--utc", "+%F"]))?;
+    let minutes = began.elapsed().as_secs().div_ceil(60);
+    let openssl = openssl.split(" (").next().unwrap_or_default();
+    let run = [date.trim(), openssl.trim(), &minutes.to_string()].map(str::to_owned);
+    let path = metadata.workspace_root.join("docs/internals/tlsfuzzer.md");
+    fetch::write(&path, &page(&tables, &run))?;
+    let faults: Vec<_> = tables
+        .iter()
+        .flat_map(|(name, rows)| rows.iter().filter_map(move |row| row.fault(name)))
+        .collect();
+    match faults.is_empty() {
         true => Ok(()),
-        false => Err(format!("verdicts differ: {}", differing.join("; "))),
+        false => Err(format!("verdicts differ: {}", faults.join("; "))),
     }
+}
+
+/// Returns the page: a table for each release, and the scripts' words as in this file.
+fn page(tables: &[(&str, Vec<Row>)], [date, openssl, minutes]: &[String; 3]) -> String {
+    let mut page = format!(
+        "{HEAD}\nOf {date}, with {openssl} and OpenSSL 4.0, in {minutes} minutes on two cores; tlsfuzzer {}.\n",
+        &COMMIT[..12]
+    );
+    for (name, rows) in tables {
+        let _ = write!(page, "\n## OpenSSL {name}\n\n{TABLE}");
+        for row in rows {
+            let [theirs, ours] = row.verdicts.each_ref().map(Option::as_ref);
+            let count = |verdict: Option<&Verdict>| match verdict {
+                Some(verdict) => verdict.failed.len().to_string(),
+                None => "no end".to_owned(),
+            };
+            let conversations = ours.or(theirs).map_or(0, |verdict| verdict.conversations);
+            let script = row.line.split_whitespace().next().unwrap_or_default();
+            let (theirs, ours) = (count(theirs), count(ours));
+            let _ = writeln!(page, "| {script} | {conversations} | {theirs} | {ours} |");
+        }
+    }
+    page
 }
 
 fn cloned(place: &Path) -> Result<PathBuf> {
@@ -151,7 +185,7 @@ struct Suite {
     libraries: Option<PathBuf>,
 }
 
-/// The verdicts of a script.
+/// The verdict of a script.
 #[derive(PartialEq, Eq, Debug)]
 struct Verdict {
     is_good: bool,
@@ -159,39 +193,59 @@ struct Verdict {
     failed: BTreeSet<String>,
 }
 
+/// A script, and its verdicts on stock OpenSSL and on the provider. One that did not end in time has none.
+struct Row {
+    line: &'static str,
+    verdicts: [Option<Verdict>; 2],
+}
+
+impl Row {
+    /// Returns what is wrong: different verdicts, or none.
+    fn fault(&self, release: &str) -> Option<String> {
+        let Self { line, verdicts } = self;
+        let named = |of: &Option<Verdict>| match of {
+            Some(verdict) => format!("{verdict:?}"),
+            None => "no verdict".to_owned(),
+        };
+        let [theirs, ours] = verdicts.each_ref().map(named);
+        let is_fault = verdicts[0].is_none() || verdicts[0] != verdicts[1];
+        is_fault.then(|| format!("{release}: {line}: stock {theirs}, provider {ours}"))
+    }
+}
+
 impl Suite {
-    /// Names the scripts whose verdicts differ.
-    fn run(&self, conf: &Path) -> Result<Vec<String>> {
-        let mut differing = Vec::new();
+    /// Runs all scripts.
+    fn run(&self, conf: &Path) -> Result<Vec<Row>> {
+        let mut rows = Vec::new();
         let client: &[&str] = &["-verify", "1", "-CAfile", "both.crt"];
         for (more, scripts) in [(&[][..], &SERVERS[..]), (client, &CLIENTS[..])] {
             let stock = Server::start(self, None, more)?;
             let provided = Server::start(self, Some(conf), more)?;
             for line in scripts {
-                let [theirs, ours] = self.compared(line, [&stock, &provided])?;
-                if theirs != ours {
-                    differing.push(format!("{line}: stock {theirs:?}, provider {ours:?}"));
-                }
+                rows.push(self.compared(line, [&stock, &provided])?);
             }
         }
-        Ok(differing)
+        Ok(rows)
     }
 
     /// Runs a script with both servers at once, again where they differ: a busy machine lets an answer be late.
-    fn compared(&self, line: &str, servers: [&Server; 2]) -> Result<[Verdict; 2]> {
+    fn compared(&self, line: &'static str, servers: [&Server; 2]) -> Result<Row> {
+        let began = Instant::now();
         let mut tries = 0;
         loop {
             let [theirs, ours] = servers.map(|server| self.start(line, server.port));
             let (theirs, ours) = (theirs?, ours?);
-            let found = [theirs.verdict(line)?, ours.verdict(line)?];
+            let verdicts = [theirs.verdict()?, ours.verdict()?];
             tries += 1;
-            if found[0] == found[1] || tries == TRIES {
-                let [theirs, ours] = found.each_ref().map(|it| it.failed.len());
-                println!(
-                    "{line:<60} {:>5} {theirs:>5} {ours:>5}",
-                    found[1].conversations
-                );
-                return Ok(found);
+            if verdicts[0] == verdicts[1] || tries == TRIES {
+                let [theirs, ours] = verdicts.each_ref().map(|of| match of {
+                    Some(verdict) => verdict.failed.len().to_string(),
+                    None => "no end".to_owned(),
+                });
+                let conversations = verdicts[1].as_ref().map_or(0, |of| of.conversations);
+                let seconds = began.elapsed().as_secs();
+                println!("{line:<60} {conversations:>5} {theirs:>6} {ours:>6} {seconds:>4} s");
+                return Ok(Row { line, verdicts });
             }
         }
     }
@@ -228,13 +282,18 @@ struct Running {
 }
 
 impl Running {
-    fn verdict(mut self, line: &str) -> Result<Verdict> {
+    /// Returns the verdict; `None` if time ended the script. The log says why another has none.
+    fn verdict(mut self) -> Result<Option<Verdict>> {
         let log = self.log.display();
         let failed = |error: std::io::Error| format!("{log}: {error}");
         let status = self.child.wait().map_err(failed)?;
         let said = std::fs::read(&self.log).map_err(failed)?;
-        Verdict::of(&String::from_utf8_lossy(&said), status.success())
-            .ok_or_else(|| format!("{line} has no verdict: see {log}"))
+        let verdict = Verdict::of(&String::from_utf8_lossy(&said), status.success());
+        match (verdict, status.code()) {
+            (None, Some(TIMED_OUT)) => Ok(None),
+            (None, _) => Err(format!("a script has no verdict: see {log}")),
+            (verdict, _) => Ok(verdict),
+        }
     }
 }
 
@@ -319,8 +378,22 @@ impl Drop for Server {
 
 const HYBRIDS: &str = "X25519MLKEM768:SecP256r1MLKEM768:SecP384r1MLKEM1024:X25519:P-256:P-384";
 const TRIES: u32 = 3;
-/// A script that hangs.
-const SECONDS_MAX: &str = "900";
+/// How long a script may take, which is ended then: `timeout` says so by its status.
+const SECONDS_MAX: &str = "240";
+const TIMED_OUT: i32 = 124;
+const COLUMNS: &str = "conversations, failed of stock and under the provider";
+const HEAD: &str = "\
+# tlsfuzzer
+
+`cargo xtask tlsfuzzer` runs conversations of [tlsfuzzer](https://github.com/tlsfuzzer/tlsfuzzer) with `openssl s_server`, stock and with everything of the
+provider offered, and writes this page. It fails if a conversation is answered differently. Some fail both ways: a script may want another
+certificate or option than the server has, or behaviour that OpenSSL does not show. A script that draws from
+many conversations draws the same ones every time.
+";
+const TABLE: &str = "\
+| script | conversations | fail with OpenSSL | fail with the provider |
+|---|--:|--:|--:|
+";
 const CONFIGURATION: &str = "\
 openssl_conf = a
 [a]
@@ -419,5 +492,39 @@ mod tests {
         let good = Verdict::of("Test end\nTOTAL: 3\nPASS: 3\n", true).unwrap();
         assert!(good.failed.is_empty() && good != verdict);
         assert_eq!(Verdict::of("Traceback", false), None);
+    }
+
+    #[test]
+    fn different_verdicts_and_none_are_faults() {
+        let verdict = |failed: &[&str]| {
+            Some(Verdict {
+                is_good: failed.is_empty(),
+                conversations: 3,
+                failed: failed.iter().map(|&name| name.to_owned()).collect(),
+            })
+        };
+        let row = |theirs, ours| Row {
+            line: "x -n 1",
+            verdicts: [theirs, ours],
+        };
+        let alike = row(verdict(&["a"]), verdict(&["a"]));
+        assert_eq!(alike.fault("3.0"), None);
+        let rows = vec![
+            row(verdict(&[]), verdict(&["a"])),
+            row(verdict(&[]), None),
+            row(None, None),
+        ];
+        assert!(rows.iter().all(|row| row.fault("3.0").is_some()));
+        let page = page(
+            &[("3.0", rows)],
+            &["a day", "OpenSSL 3", "5"].map(str::to_owned),
+        );
+        for line in [
+            "| x | 3 | 0 | 1 |",
+            "| x | 3 | 0 | no end |",
+            "| x | 0 | no end | no end |",
+        ] {
+            assert!(page.contains(line), "{page}");
+        }
     }
 }
