@@ -32,7 +32,12 @@ pub(crate) unsafe fn offered(provider: &Provider) -> Option<&Offered> {
 }
 
 fn lists(provider: &Provider, defaults: &Defaults) -> Offered {
-    let mut offered = Offered::new();
+    // A file that stands for a key of another machine is read into a key of this provider, by a management that is there for
+    // everybody; so is a key that a program's own configuration wants here.
+    let hides_keys = provider.host.reads_keys_by_names()
+        && defaults.leaves_keys()
+        && !provider.signer.has_relay();
+    let mut offered = Offered::new(hides_keys);
     for primitive in provider.primitives.iter().copied() {
         match primitive {
             Primitive::Tls13Kdf | Primitive::Hkdf | Primitive::Tls1Prf => {

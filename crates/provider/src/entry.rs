@@ -25,7 +25,7 @@ use crate::provider::{BioGets, BioRead, Bios, Provider, Search};
 use crate::signer::Signer;
 use crate::surroundings::c_text;
 use crate::{
-    algorithms, allocator, calibration, cipher, counted, groups, loading, offered, skey,
+    algorithms, allocator, asked, calibration, cipher, counted, groups, loading, offered, skey,
     surroundings,
 };
 
@@ -362,6 +362,7 @@ unsafe extern "C" fn query_operation(
     };
     // SAFETY: the core calls.
     let has_default = || catching(true, || unsafe { provider.has_default() });
+    let looks_for_keys = asked::looks_for_keys(std::ptr::from_ref(provider).cast(), operation);
     let is_of_ciphers = matches!(operation, OPERATION_CIPHER | OPERATION_SKEYMGMT);
     if is_of_ciphers && !has_default() {
         // It may come later.
@@ -380,6 +381,11 @@ unsafe extern "C" fn query_operation(
                 unsafe { *no_cache = 1 };
                 return null();
             };
+            if let Some(keys) = offered.sought().filter(|_| looks_for_keys) {
+                // SAFETY: a place for a flag.
+                unsafe { *no_cache = 1 };
+                return keys.as_ptr();
+            }
             offered.list(operation).map_or(null(), <[_]>::as_ptr)
         }),
         _ => null(),

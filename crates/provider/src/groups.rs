@@ -10,7 +10,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 use oarlock_engine::agreement::{Hybrid, MlKem};
 
-use crate::abi::{OPERATION_KEYMGMT, Param, Params};
+use crate::abi::{Param, Params};
 use crate::caught::catching;
 use crate::default_provider::functions::Callback;
 use crate::offered::Offered;
@@ -85,7 +85,7 @@ unsafe extern "C" fn pass_on(params: *const Param, passing: *mut c_void) -> c_in
             (given, &*passing.cast::<Passing<'_>>())
         };
         let algorithm = given.find(b"tls-group-alg").and_then(|it| it.text());
-        if !algorithm.is_some_and(|it| passing.offered.has(OPERATION_KEYMGMT, it)) {
+        if !algorithm.is_some_and(|it| passing.offered.manages(it)) {
             return 1;
         }
         // SAFETY: the callback is libssl's, with its argument and the default provider's parameters.

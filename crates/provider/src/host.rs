@@ -1,65 +1,76 @@
 //! The release of the libcrypto that has loaded this provider: what its default provider has, this one
 //! has too.
 
-/// Major and minor number.
+/// Major, minor and patch number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Host(u16, u16);
+pub(crate) struct Host(u16, u16, u16);
 
 impl Host {
     /// By what the core tells as its version, as in `3.0.19`; the first release with providers if that is
     /// nothing.
     pub(crate) fn of(version: Option<&str>) -> Self {
-        let mut numbers = version.unwrap_or_default().split('.').map(str::parse);
-        match (numbers.next(), numbers.next()) {
-            (Some(Ok(major)), Some(Ok(minor))) => Self(major, minor),
-            _ => Self(3, 0),
+        let mut numbers = version.unwrap_or_default().split('.');
+        let mut number = || {
+            let text = numbers.next()?;
+            // Of a version that is not out yet, as in `4.0.3-dev`.
+            text.split('-').next()?.parse().ok()
+        };
+        match (number(), number()) {
+            (Some(major), Some(minor)) => Self(major, minor, number().unwrap_or(0)),
+            _ => Self(3, 0, 0),
         }
     }
 
     /// Whether libssl takes a group of TLS only from the provider that it gets the group's keys from.
     pub(crate) fn takes_groups_of_one_provider(self) -> bool {
-        self < Self(3, 5)
+        self < Self(3, 5, 0)
+    }
+
+    /// Whether every key management of a type makes reading a key of it slower, and providers are asked at each search that
+    /// OpenSSL has not kept the result of. Releases before 3.0.8 may ask a provider once for each operation.
+    pub(crate) fn reads_keys_by_names(self) -> bool {
+        self >= Self(3, 0, 8) && self < Self(3, 2, 0)
     }
 
     /// Whether AES-GCM tells that an IV was random.
     pub(crate) fn has_iv_generated(self) -> bool {
-        self >= Self(3, 4)
+        self >= Self(3, 4, 0)
     }
 
     /// Whether a context that was begun for a message takes what it is to sign for a message, and not for a digest.
     pub(crate) fn signs_messages(self) -> bool {
-        self >= Self(3, 4)
+        self >= Self(3, 4, 0)
     }
 
     /// Whether there are objects for symmetric keys (EVP_SKEY(3)).
     pub(crate) fn has_symmetric_keys(self) -> bool {
-        self >= Self(3, 5)
+        self >= Self(3, 5, 0)
     }
 
     /// Whether a cipher tells that it encrypts and then authenticates.
     pub(crate) fn has_encrypt_then_mac(self) -> bool {
-        self >= Self(3, 6)
+        self >= Self(3, 6, 0)
     }
 
     /// Whether the sizes of an IV and of a tag of AES-GCM may be asked for, with no place for them.
     pub(crate) fn tells_sizes(self) -> bool {
-        self >= Self(3, 6)
+        self >= Self(3, 6, 0)
     }
 
     /// Whether keys tell their security category (NIST's call for post-quantum algorithms, 4.A.5).
     pub(crate) fn has_security_categories(self) -> bool {
-        self >= Self(3, 6)
+        self >= Self(3, 6, 0)
     }
 
     /// Whether a parameter that is given twice is refused, by those that look for theirs in one pass.
     pub(crate) fn refuses_repetition(self) -> bool {
-        self >= Self(3, 6)
+        self >= Self(3, 6, 0)
     }
 
     /// Whether AEADs are as in 4.0: an end without a tag to compare with tells so, and AES-GCM has a random
     /// IV as soon as it is asked for.
     pub(crate) fn has_aeads_of_4_0(self) -> bool {
-        self >= Self(4, 0)
+        self >= Self(4, 0, 0)
     }
 }
 
@@ -70,16 +81,24 @@ mod tests {
     #[test]
     fn versions_are_read() {
         for (text, host) in [
-            ("3.0.19", Host(3, 0)),
-            ("3.5.5", Host(3, 5)),
-            ("4.0.3-dev", Host(4, 0)),
-            ("10.11.1", Host(10, 11)),
-            ("none", Host(3, 0)),
-            ("", Host(3, 0)),
+            ("3.0.19", Host(3, 0, 19)),
+            ("3.5.5", Host(3, 5, 5)),
+            ("4.0.3-dev", Host(4, 0, 3)),
+            ("10.11.1", Host(10, 11, 1)),
+            ("none", Host(3, 0, 0)),
+            ("", Host(3, 0, 0)),
         ] {
             assert_eq!(Host::of(Some(text)), host, "{text}");
         }
-        assert_eq!(Host::of(None), Host(3, 0));
-        assert!(Host(3, 6) < Host(4, 0) && Host(3, 10) > Host(3, 6));
+        assert_eq!(Host::of(None), Host(3, 0, 0));
+        for (text, reads) in [
+            ("3.0.2", false),
+            ("3.0.8", true),
+            ("3.1.0", true),
+            ("3.2.0", false),
+        ] {
+            assert_eq!(Host::of(Some(text)).reads_keys_by_names(), reads, "{text}");
+        }
+        assert!(Host(3, 6, 0) < Host(4, 0, 0) && Host(3, 10, 0) > Host(3, 6, 0));
     }
 }

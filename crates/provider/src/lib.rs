@@ -37,6 +37,7 @@
 mod abi;
 mod algorithms;
 mod allocator;
+mod asked;
 mod calibration;
 mod caught;
 mod cipher;

@@ -1,5 +1,7 @@
 //! What is offered besides ciphers: lists by operation.
 
+use std::ffi::c_char;
+
 use crate::abi::{
     Algorithm, Dispatch, OPERATION_ASYM_CIPHER, OPERATION_DECODER, OPERATION_KDF, OPERATION_KEM,
     OPERATION_KEYEXCH, OPERATION_KEYMGMT, OPERATION_MAC, OPERATION_SIGNATURE,
@@ -8,13 +10,19 @@ use crate::abi::{
 /// The lists. Each ends with [`Algorithm::END`], and none of them changes once the core has seen it.
 pub(crate) struct Offered {
     lists: [(i32, Vec<Algorithm>); 8],
+    /// Managements of keys for operations that look for them. Ends with [`Algorithm::END`].
+    sought: Vec<Algorithm>,
+    /// Whether there are such: if not, they are in the list for everybody.
+    hides_keys: bool,
     /// What the lists point to.
     tables: Vec<Vec<Dispatch>>,
 }
 
 impl Offered {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(hides_keys: bool) -> Self {
         Self {
+            sought: Vec::new(),
+            hides_keys,
             lists: OPERATIONS.map(|operation| (operation, Vec::new())),
             tables: Vec::new(),
         }
@@ -25,6 +33,7 @@ impl Offered {
         for (_, list) in &mut self.lists {
             list.push(Algorithm::END);
         }
+        self.sought.push(Algorithm::END);
     }
 
     /// Adds an algorithm, with the functions of its table.
@@ -43,10 +52,28 @@ impl Offered {
         }
     }
 
-    /// Whether something of that name, in either case, is offered for an operation.
-    pub(crate) fn has(&self, operation: i32, name: &[u8]) -> bool {
-        let mut list = self.list(operation).into_iter().flatten();
-        list.any(|algorithm| algorithm.is_called(name))
+    /// Adds the management of keys that stay with the default provider.
+    pub(crate) fn add_keys(&mut self, names: *const c_char, table: Vec<Dispatch>) {
+        if self.hides_keys {
+            self.sought.push(Algorithm::of_keys(names, table.as_ptr()));
+            self.tables.push(table);
+        } else {
+            self.add(OPERATION_KEYMGMT, table, |table| {
+                Algorithm::of_keys(names, table)
+            });
+        }
+    }
+
+    /// The managements of keys for an operation that looks for them; `None` if they are in the list for everybody.
+    pub(crate) fn sought(&self) -> Option<&[Algorithm]> {
+        self.hides_keys.then_some(&self.sought)
+    }
+
+    /// Whether keys of that type, in either case, are managed here.
+    pub(crate) fn manages(&self, name: &[u8]) -> bool {
+        let open = self.list(OPERATION_KEYMGMT).unwrap_or_default().iter();
+        let mut all = open.chain(&self.sought);
+        all.any(|algorithm| algorithm.is_called(name))
     }
 
     /// What is offered for an operation; `None` if that is nothing.

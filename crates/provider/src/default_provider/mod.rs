@@ -33,6 +33,8 @@ pub(crate) struct DefaultProvider {
     core: Core,
     /// The core's handle, with a reference to it.
     provider: *const c_void,
+    /// Whether the default query asks that keys stay in the providers that have them.
+    leaves_keys: bool,
 }
 
 /// The algorithms of the default provider's that others are put around.
@@ -142,6 +144,12 @@ impl Defaults {
         }
     }
 
+    /// Whether the default query asks that keys stay in the providers that have them, as `oarlock run` and
+    /// `oarlock provider install` write it.
+    pub(crate) fn leaves_keys(&self) -> bool {
+        self.provider.leaves_keys
+    }
+
     /// Whether it has keys and encapsulation of a hybrid.
     pub(crate) fn has_hybrid(&self, hybrid: Hybrid) -> bool {
         self.hybrids.contains(&hybrid)
@@ -200,11 +208,12 @@ impl DefaultProvider {
         let mut found = Self {
             core,
             provider: null(),
+            leaves_keys: false,
         };
         let place = std::ptr::from_mut(&mut found).cast();
         // SAFETY: the functions are of the types that the core calls them by, at once, with this place.
         unsafe {
-            if register(handle, is_there, goes, properties, place) > 0 {
+            if register(handle, is_there, goes, query, place) > 0 {
                 deregister(handle);
             }
         }
@@ -362,11 +371,27 @@ unsafe extern "C" fn is_default(provider: *const c_void, look: *mut c_void) -> c
     1
 }
 
+/// The default query, if there is one.
+///
+/// # Safety
+/// The core calls, with a text that ends with a zero and the place that `find` gave it.
+unsafe extern "C" fn query(properties: *const c_char, found: *mut c_void) -> c_int {
+    // SAFETY: the argument is that of `find`, and the text the core's.
+    unsafe {
+        let mut clauses = CStr::from_ptr(properties)
+            .to_bytes()
+            .split(|it| *it == b',');
+        let leaves_keys = clauses.any(|clause| clause.trim_ascii() == b"?oarlock.keys=no");
+        (*found.cast::<DefaultProvider>()).leaves_keys = leaves_keys;
+    }
+    1
+}
+
 extern "C" fn goes(_provider: *const c_void, _found: *mut c_void) -> c_int {
     1
 }
 
-/// The default properties are told as well.
+/// The default query is told as well.
 extern "C" fn properties(_properties: *const c_char, _found: *mut c_void) -> c_int {
     1
 }

@@ -17,7 +17,7 @@ mod ours;
 mod remote;
 mod signature;
 
-use crate::abi::{Algorithm, OPERATION_DECODER, OPERATION_KEYMGMT, OPERATION_SIGNATURE};
+use crate::abi::{Algorithm, OPERATION_DECODER, OPERATION_SIGNATURE};
 use crate::decoder;
 use crate::default_provider::Defaults;
 use crate::exported;
@@ -30,9 +30,7 @@ pub(crate) fn offer(provider: &Provider, defaults: &Defaults, offered: &mut Offe
         return;
     };
     let table = exported::table::<ours::EcKey>(&keys.functions);
-    offered.add(OPERATION_KEYMGMT, table, |table| {
-        Algorithm::of_keys(keys.names, table)
-    });
+    offered.add_keys(keys.names, table);
     let table = signature::table(&ecdsa.functions);
     offered.add(OPERATION_SIGNATURE, table, |table| {
         Algorithm::accelerated(ecdsa.names, table)

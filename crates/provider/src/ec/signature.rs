@@ -6,6 +6,7 @@ use std::ptr::{null, null_mut};
 
 use super::context::{Context, HashName, Message, Purpose, State};
 use crate::abi::{Dispatch, Param, Params, offered};
+use crate::asked;
 use crate::caught::catching;
 use crate::default_provider::functions::{Describe, SignatureFunctions};
 use crate::exported::{Key, Ours as _, Place, text};
@@ -45,6 +46,7 @@ pub(super) fn table(inner: &SignatureFunctions) -> Vec<Dispatch> {
 /// `provider` is what `OSSL_provider_init` gave the core; `properties` is null or ends with a zero.
 unsafe extern "C" fn newctx(provider: *mut c_void, properties: *const c_char) -> *mut c_void {
     catching(null_mut(), || {
+        asked::has_found_keys();
         // SAFETY: null or a text that ends with a zero.
         let properties = unsafe { text(properties) };
         Box::into_raw(Box::new(Context {

@@ -19,7 +19,7 @@ mod signature;
 
 use oarlock_engine::Primitive;
 
-use crate::abi::{Algorithm, OPERATION_KEYMGMT, OPERATION_SIGNATURE};
+use crate::abi::{Algorithm, OPERATION_SIGNATURE};
 use crate::default_provider::functions::SignatureFunctions;
 use crate::default_provider::{DefaultAlgorithm, Defaults};
 use crate::exported::{self, Ours};
@@ -57,9 +57,7 @@ fn offer_one<P: Pure>(defaults: &Defaults, offered: &mut Offered) {
         return;
     };
     let table = exported::table::<P>(&keys.functions);
-    offered.add(OPERATION_KEYMGMT, table, |table| {
-        Algorithm::of_keys(keys.names, table)
-    });
+    offered.add_keys(keys.names, table);
     let table = signature::table::<P>(&signatures.functions);
     offered.add(OPERATION_SIGNATURE, table, |table| {
         Algorithm::accelerated(signatures.names, table)

@@ -7,6 +7,7 @@ use std::ptr::{null, null_mut};
 use super::Pure;
 use super::context::{Context, State, Work};
 use crate::abi::{Dispatch, Param, Params, offered};
+use crate::asked;
 use crate::caught::catching;
 use crate::default_provider::functions::{Describe, SignatureFunctions};
 use crate::exported::{Key, Place, text};
@@ -56,6 +57,7 @@ unsafe extern "C" fn newctx<P: Pure>(
     properties: *const c_char,
 ) -> *mut c_void {
     catching(null_mut(), || {
+        asked::has_found_keys();
         // SAFETY: the core's query of properties, which ends with a zero, or null.
         let properties = unsafe { text(properties) };
         Box::into_raw(Box::new(Context::<P> {

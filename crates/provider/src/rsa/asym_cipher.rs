@@ -15,6 +15,7 @@ use super::padding::Padding;
 use super::private_op::{Place, compute};
 use super::remote;
 use crate::abi::{Dispatch, Param, offered};
+use crate::asked;
 use crate::caught::catching;
 use crate::default_provider::functions::{Crypt, EncryptionFunctions};
 use crate::default_provider::rsa::DefaultRsa;
@@ -175,6 +176,7 @@ fn context(inner: *mut c_void, provider: *const Provider, key: Option<Arc<Key>>)
 /// `provider` is what `OSSL_provider_init` gave the core.
 unsafe extern "C" fn newctx(provider: *mut c_void) -> *mut c_void {
     catching(null_mut(), || {
+        asked::has_found_keys();
         // SAFETY: the core hands over its provider; the default provider's function with its context.
         let made = unsafe {
             let made = || {

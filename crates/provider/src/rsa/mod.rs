@@ -30,9 +30,7 @@ mod private_op;
 mod remote;
 mod signature;
 
-use crate::abi::{
-    Algorithm, OPERATION_ASYM_CIPHER, OPERATION_DECODER, OPERATION_KEYMGMT, OPERATION_SIGNATURE,
-};
+use crate::abi::{Algorithm, OPERATION_ASYM_CIPHER, OPERATION_DECODER, OPERATION_SIGNATURE};
 use crate::decoder;
 use crate::default_provider::rsa::DefaultRsa;
 use crate::offered::Offered;
@@ -52,9 +50,7 @@ pub(crate) fn offer(provider: &Provider, default: &DefaultRsa, offered: &mut Off
         ),
     ];
     for (names, table) in keys {
-        offered.add(OPERATION_KEYMGMT, table, |table| {
-            Algorithm::of_keys(names, table)
-        });
+        offered.add_keys(names, table);
     }
     for (operation, names, table) in [
         (

@@ -12,6 +12,7 @@ use super::default_context::{Around, described, forwarding, freectx, with};
 use super::keymgmt::Key;
 use super::private_op::Place;
 use crate::abi::{Dispatch, Param, Params, offered};
+use crate::asked;
 use crate::caught::catching;
 use crate::default_provider::functions::SignatureFunctions;
 use crate::default_provider::rsa::Digest;
@@ -53,6 +54,7 @@ pub(super) fn table(inner: &SignatureFunctions) -> Vec<Dispatch> {
 /// `provider` is what `OSSL_provider_init` gave the core; `properties` is null or ends with a zero.
 unsafe extern "C" fn newctx(provider: *mut c_void, properties: *const c_char) -> *mut c_void {
     catching(null_mut(), || {
+        asked::has_found_keys();
         // SAFETY: the core hands over its provider, and properties for the default provider's function.
         unsafe {
             let made = || {
