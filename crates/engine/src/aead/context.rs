@@ -11,11 +11,12 @@ use oarlock_kernels::chacha20_poly1305::{self, Ahead, ChaCha20Poly1305, Due};
 use oarlock_kernels::gcm;
 
 use super::gcm_key::{self, GcmKey};
-use super::{AcceleratedAead, refused, striped};
+use super::{refused, striped};
 use crate::Error;
-use crate::device::keyed::aead::KeyInParts;
+use crate::plan::context_route::ContextRoute;
 use crate::plan::engine::Engine;
 use crate::plan::first_look::FirstLook;
+use crate::plan::long::LongRequest;
 use crate::plan::shared_key::{Kernel, SharedKey};
 use crate::work::algorithm::{Algorithm, Direction, Kind};
 use crate::work::key_bytes;
@@ -41,9 +42,7 @@ use crate::work::key_bytes;
 /// Key, schedule, tables and what is known of a message are wiped on drop.
 pub struct AeadContext {
     state: State,
-    /// Long pieces that the kernel may still do before a session is opened.
-    kernel_bytes_left: usize,
-    session: Option<Box<AcceleratedAead>>,
+    route: ContextRoute,
 }
 
 /// A key, and the message, once it has begun. Each message begins and ends in its place: one that is moved leaves copies.
@@ -65,6 +64,13 @@ enum State {
 }
 
 impl State {
+    fn has_message(&self) -> bool {
+        match self {
+            Self::Gcm { message, .. } => message.is_some(),
+            Self::ChaCha20Poly1305 { message, due, .. } => message.is_some() || due.is_some(),
+        }
+    }
+
     fn end_message(&mut self) {
         match self {
             Self::Gcm { message, .. } => *message = None,
@@ -173,8 +179,7 @@ impl AeadContext {
     fn with_state(state: State) -> Self {
         Self {
             state,
-            kernel_bytes_left: FirstLook::AEAD.kernel_bytes,
-            session: None,
+            route: ContextRoute::new(FirstLook::AEAD.kernel_bytes),
         }
     }
 
@@ -191,8 +196,7 @@ impl AeadContext {
             State::ChaCha20Poly1305 { key, .. } => key.set(new_key),
         }?;
         self.state.end_message();
-        self.session = None;
-        self.kernel_bytes_left = FirstLook::AEAD.kernel_bytes;
+        self.route = ContextRoute::new(FirstLook::AEAD.kernel_bytes);
         Ok(())
     }
 
@@ -301,36 +305,7 @@ impl AeadContext {
     /// allows under one nonce; nothing has changed then.
     #[inline]
     pub fn seal_next(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
-        self.count(Direction::Encrypt, data.len());
-        if data.len() >= FirstLook::AEAD.short_bytes {
-            return self.next_long(Direction::Encrypt, data);
-        }
-        match &mut self.state {
-            State::Gcm {
-                key,
-                message: Some(message),
-            } if !data.is_empty() => key.seal_next(message, data).map_err(refused),
-            // One of a single piece makes nothing that nobody needs.
-            State::ChaCha20Poly1305 {
-                key,
-                message: Some(message),
-                ahead,
-                ..
-            } if message.bytes() > 0 => {
-                let ahead = ahead.get_or_insert_default();
-                key.seal_next_ahead(message, data, ahead).map_err(refused)
-            }
-            State::ChaCha20Poly1305 {
-                key, message, due, ..
-            } if due.is_some() && !data.is_empty() => {
-                if let Some(begins) = due.as_ref() {
-                    key.seal_first(message, begins, data).map_err(refused)?;
-                }
-                *due = None;
-                Ok(())
-            }
-            state => next(state, Direction::Encrypt, data),
-        }
+        self.next(Direction::Encrypt, data)
     }
 
     /// Decrypts the next piece of the message. **It is not verified yet**: act on none of it until
@@ -341,15 +316,24 @@ impl AeadContext {
     /// As [`seal_next`](Self::seal_next).
     #[inline]
     pub fn open_next(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
-        self.count(Direction::Decrypt, data.len());
+        self.next(Direction::Decrypt, data)
+    }
+
+    /// Compiled for each direction, since that is known where it is called.
+    #[inline(always)]
+    fn next(&mut self, direction: Direction, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
+        self.count(direction, data.len());
         if data.len() >= FirstLook::AEAD.short_bytes {
-            return self.next_long(Direction::Decrypt, data);
+            return self.next_long(direction, data);
         }
         match &mut self.state {
             State::Gcm {
                 key,
                 message: Some(message),
-            } if !data.is_empty() => key.open_next(message, data).map_err(refused),
+            } if !data.is_empty() => match direction {
+                Direction::Encrypt => key.seal_next(message, data),
+                Direction::Decrypt => key.open_next(message, data),
+            },
             // One of a single piece makes nothing that nobody needs.
             State::ChaCha20Poly1305 {
                 key,
@@ -358,27 +342,35 @@ impl AeadContext {
                 ..
             } if message.bytes() > 0 => {
                 let ahead = ahead.get_or_insert_default();
-                key.open_next_ahead(message, data, ahead).map_err(refused)
+                match direction {
+                    Direction::Encrypt => key.seal_next_ahead(message, data, ahead),
+                    Direction::Decrypt => key.open_next_ahead(message, data, ahead),
+                }
             }
             State::ChaCha20Poly1305 {
-                key, message, due, ..
-            } if due.is_some() && !data.is_empty() => {
-                if let Some(begins) = due.as_ref() {
-                    key.open_first(message, begins, data).map_err(refused)?;
+                key,
+                message,
+                due: due @ Some(_),
+                ..
+            } if !data.is_empty() => {
+                let begun = match (&*due, direction) {
+                    (Some(begins), Direction::Encrypt) => key.seal_first(message, begins, data),
+                    (Some(begins), Direction::Decrypt) => key.open_first(message, begins, data),
+                    (None, _) => Ok(()),
+                };
+                if begun.is_ok() {
+                    *due = None;
                 }
-                *due = None;
-                Ok(())
+                begun
             }
-            state => next(state, Direction::Decrypt, data),
+            state => return next(state, direction, data),
         }
+        .map_err(refused)
     }
 
     /// Whether a message has begun and not ended.
     pub fn has_message(&self) -> bool {
-        match &self.state {
-            State::Gcm { message, .. } => message.is_some(),
-            State::ChaCha20Poly1305 { message, due, .. } => message.is_some() || due.is_some(),
-        }
+        self.state.has_message()
     }
 
     /// Ends the message and returns its tag.
@@ -415,7 +407,7 @@ impl AeadContext {
         Ok(())
     }
 
-    /// A whole message at once: as [`AcceleratedAead::seal`].
+    /// A whole message at once: as [`AcceleratedAead::seal`](super::AcceleratedAead::seal).
     ///
     /// # Errors
     /// As there.
@@ -426,12 +418,10 @@ impl AeadContext {
         aad: &[u8],
         data: InOutBuf<'_, '_, u8>,
     ) -> Result<[u8; TAG_BYTES], Error> {
-        if data.len() >= FirstLook::AEAD.short_bytes
-            && let Some(session) = self.session(data.len())
-        {
-            return session.seal(nonce, aad, data);
-        }
         self.count(Direction::Encrypt, data.len());
+        if data.len() >= FirstLook::AEAD.short_bytes {
+            return self.seal_long(nonce, aad, data);
+        }
         match &self.state {
             State::Gcm { key, .. } => key.seal(nonce, aad, data),
             State::ChaCha20Poly1305 { key, .. } => key.seal(nonce, aad, data),
@@ -439,7 +429,7 @@ impl AeadContext {
         .map_err(refused)
     }
 
-    /// A whole message at once: as [`AcceleratedAead::open`].
+    /// A whole message at once: as [`AcceleratedAead::open`](super::AcceleratedAead::open).
     ///
     /// # Errors
     /// As there.
@@ -451,12 +441,10 @@ impl AeadContext {
         data: InOutBuf<'_, '_, u8>,
         tag: &[u8; TAG_BYTES],
     ) -> Result<(), Error> {
-        if data.len() >= FirstLook::AEAD.short_bytes
-            && let Some(session) = self.session(data.len())
-        {
-            return session.open(nonce, aad, data, tag);
-        }
         self.count(Direction::Decrypt, data.len());
+        if data.len() >= FirstLook::AEAD.short_bytes {
+            return self.open_long(nonce, aad, data, tag);
+        }
         match &self.state {
             State::Gcm { key, .. } => key.open(nonce, aad, data, tag),
             State::ChaCha20Poly1305 { key, .. } => key.open(nonce, aad, data, tag),
@@ -464,8 +452,62 @@ impl AeadContext {
         .map_err(refused)
     }
 
-    /// Counts what the kernel is to do, for others to see, and towards room for tables. Whole messages of a session are counted
-    /// there.
+    #[cold]
+    #[inline(never)]
+    fn seal_long(
+        &mut self,
+        nonce: &[u8],
+        aad: &[u8],
+        data: InOutBuf<'_, '_, u8>,
+    ) -> Result<[u8; TAG_BYTES], Error> {
+        self.open_route(data.len());
+        let Self { state, route } = self;
+        match state {
+            State::Gcm { key, .. } => route.run(
+                data.len(),
+                data,
+                |data| key.seal(nonce, aad, data),
+                |data, request| striped::seal(request, &**key, nonce, aad, data),
+            ),
+            State::ChaCha20Poly1305 { key, .. } => route.run(
+                data.len(),
+                data,
+                |data| key.seal(nonce, aad, data),
+                |data, request| striped::seal(request, &**key, nonce, aad, data),
+            ),
+        }
+        .map_err(refused)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn open_long(
+        &mut self,
+        nonce: &[u8],
+        aad: &[u8],
+        data: InOutBuf<'_, '_, u8>,
+        tag: &[u8; TAG_BYTES],
+    ) -> Result<(), Error> {
+        self.open_route(data.len());
+        let Self { state, route } = self;
+        match state {
+            State::Gcm { key, .. } => route.run(
+                data.len(),
+                data,
+                |data| key.open(nonce, aad, data, tag),
+                |data, request| striped::open(request, &**key, nonce, aad, data, tag),
+            ),
+            State::ChaCha20Poly1305 { key, .. } => route.run(
+                data.len(),
+                data,
+                |data| key.open(nonce, aad, data, tag),
+                |data, request| striped::open(request, &**key, nonce, aad, data, tag),
+            ),
+        }
+        .map_err(refused)
+    }
+
+    /// Counts what the kernel is to do, for others to see, and towards room for tables.
     #[inline(always)]
     fn count(&self, direction: Direction, bytes: usize) {
         let (engine, algorithm) = match &self.state {
@@ -498,13 +540,12 @@ impl AeadContext {
             } => (message.bytes(), chacha20_poly1305::DATA_BYTES_MAX),
             _ => return Err(no_message()),
         };
-        self.session(data.len());
-        let Self { state, session, .. } = self;
-        let session = match session {
-            Some(session) if bytes_before.saturating_add(data.len() as u64) <= bytes_max => session,
+        if bytes_before.saturating_add(data.len() as u64) > bytes_max {
             // It says what is wrong.
-            _ => return next(state, direction, data),
-        };
+            return next(&mut self.state, direction, data);
+        }
+        self.open_route(data.len());
+        let Self { state, route } = self;
         let head_bytes = (bytes_before.wrapping_neg() % STRIPE_ALIGN as u64) as usize;
         if head_bytes > 0 {
             let (head, rest) = data.split_at(head_bytes);
@@ -512,51 +553,22 @@ impl AeadContext {
             data = rest;
         }
         let whole = data.len() - data.len() % STRIPE_ALIGN;
-        let (mut stripes, tail) = data.split_at(whole);
-        session.long(
+        let (stripes, tail) = data.split_at(whole);
+        route.run(
             whole,
-            (&mut *state, &mut stripes),
-            |(state, data)| next(state, direction, data.reborrow()),
-            |(state, data), request, key| {
-                match (key, state) {
-                    (
-                        KeyInParts::Gcm(gcm),
-                        State::Gcm {
-                            message: Some(message),
-                            ..
-                        },
-                    ) => striped::next(request, gcm, message, direction, data.reborrow()),
-                    (
-                        KeyInParts::ChaCha20Poly1305(aead),
-                        State::ChaCha20Poly1305 {
-                            message: Some(message),
-                            ..
-                        },
-                    ) => striped::next(request, aead, message, direction, data.reborrow()),
-                    // The session is of this context's algorithm.
-                    _ => unreachable!("a session of another algorithm"),
-                }
-                Ok(())
-            },
+            (&mut *state, stripes),
+            |(state, data)| next(state, direction, data),
+            |(state, data), request| next_in_stripes(state, request, direction, data),
         )?;
         next(state, direction, tail)
     }
 
-    /// Opened once there is work enough for one; `None` before, and where none can be had, as under
-    /// `reservation=exclusive`.
-    fn session(&mut self, bytes: usize) -> Option<&AcceleratedAead> {
-        if self.session.is_none() {
-            if let Some(left) = self.kernel_bytes_left.checked_sub(bytes) {
-                self.kernel_bytes_left = left;
-                return None;
-            }
-            let session = match &self.state {
-                State::Gcm { key, .. } => open_session(key),
-                State::ChaCha20Poly1305 { key, .. } => open_session(key),
-            };
-            self.session = session.ok().map(Box::new);
+    /// Opens the route, if there is work enough for one.
+    fn open_route(&mut self, bytes: usize) {
+        match &self.state {
+            State::Gcm { key, .. } => self.route.open(key, bytes),
+            State::ChaCha20Poly1305 { key, .. } => self.route.open(key, bytes),
         }
-        self.session.as_deref()
     }
 }
 
@@ -571,18 +583,11 @@ fn check(algorithm: Algorithm) -> Result<(), Error> {
 
 #[inline(never)]
 fn next(state: &mut State, direction: Direction, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
+    // Data that are none do not end the associated data.
+    if data.is_empty() && state.has_message() {
+        return Ok(());
+    }
     match (state, direction) {
-        // Data that are none do not end the associated data.
-        (
-            State::Gcm {
-                message: Some(_), ..
-            }
-            | State::ChaCha20Poly1305 {
-                message: Some(_), ..
-            }
-            | State::ChaCha20Poly1305 { due: Some(_), .. },
-            _,
-        ) if data.is_empty() => return Ok(()),
         (
             State::Gcm {
                 key,
@@ -618,6 +623,32 @@ fn next(state: &mut State, direction: Direction, data: InOutBuf<'_, '_, u8>) -> 
     .map_err(refused)
 }
 
+/// As [`next`], for data that the cipher allows.
+fn next_in_stripes(
+    state: &mut State,
+    request: &LongRequest<'_>,
+    direction: Direction,
+    data: InOutBuf<'_, '_, u8>,
+) -> Result<(), Error> {
+    match state {
+        State::Gcm {
+            key,
+            message: Some(message),
+        } => {
+            striped::next(request, &**key, message, direction, data);
+        }
+        State::ChaCha20Poly1305 {
+            key,
+            message: Some(message),
+            ..
+        } => {
+            striped::next(request, &**key, message, direction, data);
+        }
+        _ => return Err(no_message()),
+    }
+    Ok(())
+}
+
 #[cold]
 fn data_have_begun() -> Error {
     Error::InvalidInput("associated data come before the data of a message".into())
@@ -629,10 +660,6 @@ fn keyed(engine: &Arc<Engine>, key: &[u8]) -> Result<SharedKey<ChaCha20Poly1305>
     SharedKey::new(engine, Algorithm::ChaCha20Poly1305, key, |place| {
         place.write(ChaCha20Poly1305::unkeyed(backend))
     })
-}
-
-fn open_session<K>(key: &SharedKey<K>) -> Result<AcceleratedAead, Error> {
-    key.with_bytes(|bytes| AcceleratedAead::open_session(key.engine(), key.algorithm(), bytes))
 }
 
 #[cold]

@@ -8,9 +8,12 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use oarlock_kernels::gcm::{self, Gcm, Tables};
+use inout::InOutBuf;
+use oarlock_kernels::aead::{AeadError, TAG_BYTES};
+use oarlock_kernels::gcm::{self, Gcm, Message, Partial, Tables};
 
 use crate::Error;
+use crate::device::keyed::aead::InParts;
 use crate::plan::engine::Engine;
 use crate::plan::shared_key::{Kernel, SharedKey};
 use crate::work::algorithm::Algorithm;
@@ -39,6 +42,40 @@ impl Kernel for GcmKey {
     #[inline(always)]
     fn set_key(&mut self, _: &Engine, _: Algorithm, key: &[u8]) -> Result<(), Error> {
         self.set_key(key).map_err(key_bytes::refused)
+    }
+}
+
+impl InParts for GcmKey {
+    type Message = Message;
+    type Partial = Partial;
+    const DATA_BYTES_MAX: u64 = gcm::MESSAGE_BYTES_MAX;
+
+    fn begin(&self, nonce: &[u8], aad: &[u8]) -> Result<Message, AeadError> {
+        Self::begin(self, nonce, aad)
+    }
+
+    fn bytes(message: &Message) -> u64 {
+        message.bytes()
+    }
+
+    fn seal_stripe(&self, message: &Message, offset: u64, data: InOutBuf<'_, '_, u8>) -> Partial {
+        Self::seal_stripe(self, message, offset, data)
+    }
+
+    fn open_stripe(&self, message: &Message, offset: u64, data: InOutBuf<'_, '_, u8>) -> Partial {
+        Self::open_stripe(self, message, offset, data)
+    }
+
+    fn crypt_stripe(&self, message: &Message, offset: u64, data: InOutBuf<'_, '_, u8>) {
+        Self::crypt_stripe(self, message, offset, data);
+    }
+
+    fn append(&self, message: &mut Message, partial: Partial, bytes: u64) {
+        Self::append(self, message, partial, bytes);
+    }
+
+    fn finish(&self, message: Message) -> [u8; TAG_BYTES] {
+        Self::finish(self, message)
     }
 }
 

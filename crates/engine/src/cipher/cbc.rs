@@ -12,7 +12,7 @@ use oarlock_kernels::aes::BLOCK_BYTES;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::Error;
-use crate::device::keyed::cbc::{CbcKey, chain};
+use crate::device::keyed::cbc::{BlockChain, CbcKey, chain};
 use crate::device::session::Session;
 use crate::options::Strategy;
 use crate::plan::engine::Engine;
@@ -162,11 +162,6 @@ impl AcceleratedCbc {
         self.chain.iv.0 = block(iv)?;
         self.chain.has_ended = false;
         Ok(())
-    }
-
-    /// The ciphertext block before the next one.
-    pub(crate) fn iv(&self) -> [u8; BLOCK_BYTES] {
-        self.chain.iv.0
     }
 
     /// Begins a message with another key, of 16, 24 or 32 bytes, at `iv`, 16 bytes. The old key is
@@ -325,31 +320,43 @@ impl Chain {
         data: InOutBuf<'_, '_, u8>,
     ) {
         let bytes = data.len();
-        let stripe_bytes = Stripes::stripe_bytes_within(bytes, request.stripe_bytes());
         // With the key at hand even if its device is withdrawn by now: the request is under way.
         let shared = self.session.keyed.shared();
-        let Some(keyed) = shared.filter(|_| bytes > stripe_bytes) else {
+        let Some(keyed) = shared.filter(|_| bytes > request.stripe_bytes()) else {
             return self.crypt_inline(route, Direction::Decrypt, data);
         };
-        let ciphertext = data.get_in();
-        self.before_stripes.clear();
-        self.before_stripes.push(self.iv.0);
-        self.before_stripes.extend(
-            ciphertext
-                .chunks(stripe_bytes)
-                .filter_map(|stripe| stripe.last_chunk()),
-        );
-        let before_stripes = &*self.before_stripes;
-        let stripes = Stripes::cut(data, stripe_bytes);
-        request.share(&stripes, &|number, stripe| {
-            let mut iv = before_stripes[number as usize];
-            keyed.decrypt(&mut iv, stripe);
-        });
-        // Behind the last stripe.
-        if let Some(block) = before_stripes.last() {
-            self.iv.0 = *block;
-        }
+        let before_stripes = &mut self.before_stripes;
+        decrypt_in_stripes(request, keyed, &mut self.iv.0, before_stripes, data);
         self.count(route, Direction::Decrypt, bytes);
+    }
+}
+
+/// Decrypts whole blocks by `keyed` in the stripes of `request`. `before_stripes` is room for the blocks before them.
+pub(super) fn decrypt_in_stripes(
+    request: &LongRequest<'_>,
+    keyed: &dyn BlockChain,
+    iv: &mut [u8; BLOCK_BYTES],
+    before_stripes: &mut Vec<[u8; BLOCK_BYTES]>,
+    data: InOutBuf<'_, '_, u8>,
+) {
+    let stripe_bytes = Stripes::stripe_bytes_within(data.len(), request.stripe_bytes());
+    let ciphertext = data.get_in();
+    before_stripes.clear();
+    before_stripes.push(*iv);
+    before_stripes.extend(
+        ciphertext
+            .chunks(stripe_bytes)
+            .filter_map(|stripe| stripe.last_chunk()),
+    );
+    let before_stripes = &**before_stripes;
+    let stripes = Stripes::cut(data, stripe_bytes);
+    request.share(&stripes, &|number, stripe| {
+        let mut iv = before_stripes[number as usize];
+        keyed.decrypt(&mut iv, stripe);
+    });
+    // Behind the last stripe.
+    if let Some(block) = before_stripes.last() {
+        *iv = *block;
     }
 }
 

@@ -8,8 +8,9 @@ use inout::InOutBuf;
 use oarlock_kernels::aes::{BLOCK_BYTES, Backend};
 use oarlock_kernels::cbc::Cbc;
 
-use super::cbc::{AcceleratedCbc, Chained, no_whole_blocks};
+use super::cbc::{Chained, decrypt_in_stripes, no_whole_blocks};
 use crate::Error;
+use crate::plan::context_route::ContextRoute;
 use crate::plan::engine::Engine;
 use crate::plan::first_look::FirstLook;
 use crate::plan::shared_key::{Kernel, SharedKey};
@@ -17,7 +18,7 @@ use crate::work::algorithm::{Algorithm, Direction, Kind};
 use crate::work::key_bytes;
 
 /// AES-CBC whose key and IV are set apart. It knows whole blocks
-/// and no padding; what is said of CBC at [`AcceleratedCbc`] holds here.
+/// and no padding; what is said of CBC at [`AcceleratedCbc`](super::AcceleratedCbc) holds here.
 ///
 /// ```
 /// use oarlock::{Accelerator, Algorithm};
@@ -41,10 +42,7 @@ pub struct CbcContext {
     /// The kernel has only what encryption needs.
     is_to_encrypt: bool,
     iv: Chained,
-    session: Option<Box<AcceleratedCbc>>,
-    first_look: FirstLook,
-    /// Long decryption that the kernel may still do before one is opened.
-    kernel_bytes_left: usize,
+    route: ContextRoute,
 }
 
 impl Kernel for Cbc {
@@ -98,14 +96,11 @@ impl CbcContext {
 
     #[inline(always)]
     fn with_key(key: SharedKey<Cbc>, is_to_encrypt: bool) -> Self {
-        let first_look = FirstLook::cbc(key.backend());
         Self {
             key,
             is_to_encrypt,
             iv: Chained([0; BLOCK_BYTES]),
-            session: None,
-            first_look,
-            kernel_bytes_left: first_look.kernel_bytes,
+            route: ContextRoute::new(FirstLook::CBC.kernel_bytes),
         }
     }
 
@@ -116,8 +111,7 @@ impl CbcContext {
     #[inline]
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
         self.key.set(key)?;
-        self.session = None;
-        self.kernel_bytes_left = self.first_look.kernel_bytes;
+        self.route = ContextRoute::new(FirstLook::CBC.kernel_bytes);
         self.is_to_encrypt = true;
         Ok(())
     }
@@ -162,12 +156,6 @@ impl CbcContext {
         if !data.len().is_multiple_of(BLOCK_BYTES) {
             return Err(no_whole_blocks(data.len()));
         }
-        if self.first_look.short_bytes == 0
-            && self.has_session()
-            && let Some(session) = &mut self.session
-        {
-            return by_session(session, &mut self.iv.0, data, AcceleratedCbc::encrypt);
-        }
         self.show(Direction::Encrypt, data.len());
         self.key.encrypt(&mut self.iv.0, data);
         Ok(())
@@ -182,48 +170,34 @@ impl CbcContext {
         if !data.len().is_multiple_of(BLOCK_BYTES) {
             return Err(no_whole_blocks(data.len()));
         }
-        if data.len() >= self.first_look.short_bytes
-            && self.is_worth_a_session(data.len())
-            && let Some(session) = &mut self.session
-        {
-            return by_session(session, &mut self.iv.0, data, AcceleratedCbc::decrypt);
-        }
         self.prepare_to_decrypt()?;
         self.show(Direction::Decrypt, data.len());
-        self.key.decrypt(&mut self.iv.0, data);
+        if data.len() >= FirstLook::CBC.short_bytes {
+            self.decrypt_long(data);
+        } else {
+            self.key.decrypt(&mut self.iv.0, data);
+        }
         Ok(())
     }
 
-    /// Counts what the kernel does for others to see; a session counts for itself.
+    #[cold]
+    #[inline(never)]
+    fn decrypt_long(&mut self, data: InOutBuf<'_, '_, u8>) {
+        self.route.open(&self.key, data.len());
+        let Self { key, iv, route, .. } = self;
+        route.run(
+            data.len(),
+            (&mut iv.0, data),
+            |(iv, data)| key.decrypt(iv, data),
+            |(iv, data), request| decrypt_in_stripes(request, &**key, iv, &mut Vec::new(), data),
+        );
+    }
+
+    /// Counts what is done for others to see.
     #[inline(always)]
     fn show(&self, direction: Direction, bytes: usize) {
         let shown = self.key.engine().shown;
         shown.count(self.key.algorithm(), direction, bytes);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn is_worth_a_session(&mut self, bytes: usize) -> bool {
-        match self.kernel_bytes_left.checked_sub(bytes) {
-            Some(left) if self.session.is_none() => {
-                self.kernel_bytes_left = left;
-                false
-            }
-            _ => self.has_session(),
-        }
-    }
-
-    /// Opens one where there is none. Where none can be had, as under `reservation=exclusive`, the
-    /// kernel goes on.
-    #[cold]
-    #[inline(never)]
-    fn has_session(&mut self) -> bool {
-        if self.session.is_none() {
-            let open = |key: &[u8]| AcceleratedCbc::open(self.key.engine(), key, &self.iv.0);
-            let session = self.key.with_bytes(open);
-            self.session = session.ok().map(Box::new);
-        }
-        self.session.is_some()
     }
 }
 
@@ -246,22 +220,8 @@ fn check(algorithm: Algorithm) -> Result<(), Error> {
     }
 }
 
-#[cold]
-#[inline(never)]
-fn by_session(
-    session: &mut AcceleratedCbc,
-    iv: &mut [u8; BLOCK_BYTES],
-    data: InOutBuf<'_, '_, u8>,
-    crypt: impl FnOnce(&mut AcceleratedCbc, InOutBuf<'_, '_, u8>) -> Result<(), Error>,
-) -> Result<(), Error> {
-    session.set_iv(iv)?;
-    crypt(session, data)?;
-    *iv = session.iv();
-    Ok(())
-}
-
 impl Clone for CbcContext {
-    /// Shares the key. The copy has the IV, and no session yet.
+    /// Shares the key. The copy has the IV, and no route yet.
     fn clone(&self) -> Self {
         let mut copy = Self::with_key(self.key.clone(), self.is_to_encrypt);
         copy.iv = self.iv;

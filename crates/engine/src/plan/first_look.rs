@@ -1,9 +1,9 @@
-//! How much a context does with its kernel before it is worth a session.
+//! How much a context does with its kernel before it is worth a route.
 //!
-//! A context is a session that has not been looked at yet: one kernel and a position. It costs what
-//! the plain library's costs: nothing is locked, asked or allocated to set a key. Only one that has
-//! served more than a few microseconds of work, or gets a long request, opens a session, and with it
-//! all that sessions can do.
+//! A context is a session that has no route yet: one kernel and a position. It costs what the plain library's costs:
+//! nothing is locked, asked or allocated to set a key. Only one that has served more than a few microseconds of work, or
+//! gets a long request, opens a route, and with it all that several threads can do. That of a stream cipher comes with a
+//! session, which makes keystream ahead.
 
 use oarlock_kernels::aes::Backend;
 
@@ -60,15 +60,6 @@ impl FirstLook {
         kernel_bytes: 16 << 10,
     };
 
-    /// Returns the limits for decryption with CBC: some 20 µs of work, of which opening a session costs two.
-    pub(crate) fn cbc(backend: Backend) -> Self {
-        match backend {
-            // A session may know better.
-            Backend::Portable => Self::default(),
-            _ => Self::AEAD,
-        }
-    }
-
     /// Shorter messages are not worth several threads, though they be awake. The kernel's is some
     /// 40 µs of work, of which a session costs one.
     pub(crate) const AEAD: Self = Self {
@@ -76,6 +67,9 @@ impl FirstLook {
         helped_bytes: 0,
         kernel_bytes: 512 << 10,
     };
+
+    /// The limits for decryption with CBC: some 20 µs of work.
+    pub(crate) const CBC: Self = Self::AEAD;
 }
 
 fn has_aes_instructions(backend: Backend) -> bool {

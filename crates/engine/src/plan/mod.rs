@@ -14,6 +14,7 @@
 pub(crate) mod ahead;
 #[cfg(feature = "rsa")]
 pub(crate) mod batches;
+pub(crate) mod context_route;
 pub(crate) mod cores;
 mod crowd;
 mod cut;

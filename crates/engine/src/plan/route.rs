@@ -251,6 +251,11 @@ impl Route {
         self.shown.count_other(what, direction, requests, bytes);
     }
 
+    /// Counts a request of `bytes` that others see already.
+    pub(crate) fn count_unshown(&self, bytes: usize) {
+        self.counts.add(1, bytes as u64);
+    }
+
     /// Counts a request whose bytes are counted later, by [`count_later`](Self::count_later).
     #[inline(always)]
     pub(crate) fn count_begun(&self, algorithm: Algorithm, direction: Direction, bytes: usize) {

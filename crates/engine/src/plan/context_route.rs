@@ -1,0 +1,93 @@
+//! The route of a context, which it has once it has had the work that its [`FirstLook`](super::first_look::FirstLook)
+//! leaves to the kernel.
+
+use super::long::LongRequest;
+use super::route::Route;
+use super::shared_key::SharedKey;
+use crate::work::algorithm::Algorithm;
+
+/// The route of a context that computes by its own kernel, once it has one.
+pub(crate) struct ContextRoute {
+    /// Long requests that the kernel may still do before there is a route.
+    kernel_bytes_left: usize,
+    opened: Option<Box<Opened>>,
+}
+
+struct Opened {
+    route: Route,
+    algorithm: Algorithm,
+}
+
+impl ContextRoute {
+    #[inline(always)]
+    pub(crate) fn new(kernel_bytes: usize) -> Self {
+        Self {
+            kernel_bytes_left: kernel_bytes,
+            opened: None,
+        }
+    }
+
+    /// Opens the route for a request of `bytes`, unless that is still the kernel's alone. Where no threads are to be
+    /// had, as under `reservation=exclusive`, the kernel goes on, and the next request asks again.
+    pub(crate) fn open<K>(&mut self, key: &SharedKey<K>, bytes: usize) {
+        if self.opened.is_some() {
+            return;
+        }
+        if let Some(left) = self.kernel_bytes_left.checked_sub(bytes) {
+            self.kernel_bytes_left = left;
+            return;
+        }
+        let (engine, algorithm) = (key.engine(), key.algorithm());
+        if let Ok(reserved) = engine.reserve() {
+            let cost = engine.kernel_cost(algorithm);
+            let route = Route::new(Some(reserved), cost, STRIPE_BYTES_MIN);
+            self.opened = Some(Box::new(Opened { route, algorithm }));
+        }
+    }
+
+    /// Sends a request of `bytes` the way that is expected to be done soonest: by `inline` or, once there is a route, in
+    /// stripes by `striped`.
+    pub(crate) fn run<D, T>(
+        &self,
+        bytes: usize,
+        data: D,
+        inline: impl Fn(D) -> T,
+        striped: impl FnOnce(D, &LongRequest<'_>) -> T,
+    ) -> T {
+        let Some(opened) = &self.opened else {
+            return inline(data);
+        };
+        let route = &opened.route;
+        route.count_unshown(bytes);
+        route.follow_options();
+        let done = route.run(
+            bytes,
+            LongRequest::helpers_max,
+            data,
+            &inline,
+            |data, request| match bytes > request.stripe_bytes() {
+                true => striped(data, request),
+                false => inline(data),
+            },
+        );
+        if route.has_shared() {
+            opened.hand_in();
+        }
+        done
+    }
+}
+
+impl Opened {
+    fn hand_in(&self) {
+        self.route.hand_in("cpu", self.algorithm);
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        self.hand_in();
+    }
+}
+
+/// The shortest stripe under `strategy=stripe`.
+const STRIPE_BYTES_MIN: usize = 64;
