@@ -70,7 +70,7 @@ fn counter_wraps(way: Way) {
     }
 }
 
-/// GCM's form: only the low 32 bits count.
+/// The form used by GCM: only the low 32 bits count.
 fn counter_wraps_32(way: Way) {
     let key = [9; 32];
     let subject = way.subject_with(&key).unwrap();
@@ -93,7 +93,7 @@ fn counter_wraps_32(way: Way) {
     }
 }
 
-/// A FACE table has 256 entries and registers of 4; every start in it, and every way to leave it.
+/// A FACE table has 256 entries and registers of 4; this covers every start in it, and every way to leave it.
 fn around_the_table(way: Way) {
     let key = [0x77; 16];
     let nonce = 0x0011_2233_4455_6677_8899_aabb << 40;
@@ -101,7 +101,7 @@ fn around_the_table(way: Way) {
         for length in [512, 4080, 4096, 4097, 6143, 6144, 8192, 8255] {
             let mut subject = way.subject_with(&key).unwrap();
             let mut counter = nonce | low;
-            // The first call or two fill the table, the others find it.
+            // The first call or two fill the table, and the others find it filled.
             for _ in 0..3 {
                 let mut data = vec![0; length];
                 let mut expected = data.clone();
@@ -121,7 +121,7 @@ fn nonces_and_keys_come_and_go(way: Way) {
     let mut rng = StdRng::seed_from_u64(2);
     let mut subject = way.subject_with(&[0; 16]).unwrap();
     let mut key = vec![0; 16];
-    // They differ in one of the bytes that a table depends on, or in one that it does not.
+    // They differ in one of the bytes that a table depends on, or in one that it does not depend on.
     let nonces = [0, 1 << 120, 1 << 80, 1 << 40, 1 << 112, 1 << 39, 1 << 32];
     for round in 0..200 {
         if round % 10 == 9 {
@@ -166,7 +166,7 @@ fn every_alignment(way: Way) {
     }
 }
 
-/// Buffer to buffer and in place; the bytes around the buffers stay what they were.
+/// From buffer to buffer and in place; the bytes around the buffers are unchanged.
 fn check_in_both_forms(
     way: Way,
     subject: &mut super::Subject,

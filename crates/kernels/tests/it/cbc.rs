@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 use super::{alone, with_others};
 
-/// Makes each `fn body(backend: Backend)` a test that runs for every backend of this CPU.
+/// Turns each `fn body(backend: Backend)` into a test that runs for every backend of this CPU.
 macro_rules! for_every_backend {
     ($($body:ident),+ $(,)?) => {
         mod every_backend {
@@ -91,8 +91,8 @@ fn every_length_in_both_forms(backend: Backend) {
 
 type Direction<'a> = &'a dyn Fn(&mut [u8; 16], InOutBuf<'_, '_, u8>);
 
-/// Both directions, in place and buffer to buffer at the offsets `at`; the input and the bytes
-/// around the buffers stay what they were.
+/// Checks both directions, in place and from buffer to buffer at the offsets `at`; the input and the bytes around the
+/// buffers are unchanged.
 fn check(cbc: &Cbc, key: &[u8], iv: [u8; 16], plain: &[u8], at: [usize; 2]) {
     const GUARD: u8 = 0xa5;
     let mut cipher = plain.to_vec();
@@ -231,7 +231,7 @@ fn cbc(backend: Backend, key: &[u8]) -> Cbc {
     cbc
 }
 
-/// RustCrypto's CBC; that it decrypts what it encrypts is checked on the way.
+/// RustCrypto's CBC; also checks that it decrypts its own ciphertext.
 pub(crate) fn oracle_encrypt(key: &[u8], iv: [u8; 16], data: &mut [u8]) {
     match key.len() {
         16 => oracle::<cbc::Encryptor<Aes128>, cbc::Decryptor<Aes128>>(key, &iv, data),

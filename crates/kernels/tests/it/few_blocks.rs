@@ -1,4 +1,4 @@
-//! Messages of GCM whose pieces are short, above all their first.
+//! GCM messages whose pieces are short, above all their first.
 
 use oarlock_kernels::aes::dispatch;
 use rand::{SeedableRng, rngs::StdRng};
@@ -7,8 +7,8 @@ use super::{Way, alone, for_every_way, random_bytes};
 
 for_every_way!(few_blocks_at_a_time, any_first_piece);
 
-/// Whole blocks in calls of equal length, which have a kernel of their own up to four registers; with
-/// and without a begun block of associated data before them.
+/// Whole blocks in calls of equal length, which have a kernel of their own up to four registers; with and without a partial
+/// block of associated data before them.
 fn few_blocks_at_a_time(way: Way) {
     let mut rng = StdRng::seed_from_u64(6);
     for key_bytes in [16, 24, 32] {
@@ -44,8 +44,8 @@ fn few_blocks_at_a_time(way: Way) {
     }
 }
 
-/// A first piece of any length, after which the message ends, or goes on within the block begun and beyond; also by a copy,
-/// made after the first piece, and to another end than its original.
+/// A first piece of any length, after which the message ends, or continues within the partial block and beyond; also by a
+/// copy, made after the first piece, that ends differently from its original.
 fn any_first_piece(way: Way) {
     let mut rng = StdRng::seed_from_u64(7);
     for key_bytes in [16, 24, 32] {
@@ -59,7 +59,7 @@ fn any_first_piece(way: Way) {
             .chain(first_long)
             .flat_map(|first| [(first, true), (first, false)])
         {
-            // Without a table yet.
+            // Still without a table.
             let gcm = way.gcm(&key).unwrap();
             if !is_early {
                 for _ in 0..EARLY_MESSAGES {
@@ -164,7 +164,7 @@ fn a_keys_first_messages_have_a_kernel_of_little_code() {
     }
 }
 
-/// As in `gcm/hash.rs`.
+/// The same as in `gcm/hash.rs`.
 const EARLY_MESSAGES: usize = 6;
 
 #[test]

@@ -1,4 +1,4 @@
-//! One body of tests, instantiated by every backend the machine has, and published vectors.
+//! One set of test bodies, instantiated for every backend that the machine has, and published vectors.
 
 #![allow(clippy::unwrap_used)]
 
@@ -32,16 +32,16 @@ use oarlock_kernels::cpu::{Cpu, Feature};
 use oarlock_kernels::gcm::Gcm;
 use rand::{RngExt, rngs::StdRng};
 
-/// What is tested: a way to run AES-CTR.
+/// What is tested: a way to compute AES-CTR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Portable,
     AesNi,
     Vaes256,
     Vaes512,
-    /// Counter-mode caching that decides itself when to fill the table.
+    /// Counter-mode caching that decides by itself when to fill the table.
     Face,
-    /// Counter-mode caching by reference, the table filled beforehand.
+    /// Counter-mode caching by reference, with the table filled beforehand.
     FaceShared,
 }
 
@@ -55,8 +55,7 @@ impl Way {
         Self::FaceShared,
     ];
 
-    /// The CPU, with features hidden so that this way is the preferred one; `None` where it lacks
-    /// the instructions.
+    /// Returns the CPU, with features hidden so that this way is the preferred one; `None` if it lacks the instructions.
     fn cpu(self) -> Option<Cpu> {
         let (needed, mask): (&[Feature], _) = match self {
             Self::Portable => (&[], "-ssse3"),
@@ -72,7 +71,7 @@ impl Way {
             .then(|| cpu.masked(mask).unwrap())
     }
 
-    /// A place for a key; `None` where the CPU lacks the instructions.
+    /// Returns a subject without a key; `None` if the CPU lacks the instructions.
     fn subject(self) -> Option<Subject> {
         let cpu = self.cpu()?;
         Some(match self {
@@ -99,7 +98,7 @@ impl Way {
         })
     }
 
-    /// The same for GCM, with a key.
+    /// Returns the same for GCM, with a key.
     fn gcm(self, key: &[u8]) -> Option<Box<Gcm>> {
         let cpu = self.cpu()?;
         let mut gcm = Box::new(match self {
@@ -176,7 +175,7 @@ fn alone() -> RwLockWriteGuard<'static, ()> {
     COUNTED.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes each `fn body(way: Way)` a test for every way; one that the CPU lacks says so.
+/// Turns each `fn body(way: Way)` into a test for every way; a test of a way that the CPU lacks reports that.
 macro_rules! for_every_way {
     ($($body:ident),+ $(,)?) => {
         for_every_way! { @ portable Portable; $($body)+ }

@@ -1,4 +1,4 @@
-//! What the kernels touch, and what they leave behind.
+//! Which memory the kernels access, and what they leave behind.
 
 use core::mem::MaybeUninit;
 use inout::InOutBuf;
@@ -19,7 +19,7 @@ for_every_way!(
     nothing_beyond_a_page_is_touched_by_gcm,
 );
 
-/// Buffers that end where a page without access begins, and such that begin where one ends.
+/// Buffers that end where an inaccessible page begins, and buffers that begin where one ends.
 fn nothing_beyond_a_page_is_touched(way: Way) {
     let input = Pages::new(3);
     let output = Pages::new(3);
@@ -28,8 +28,7 @@ fn nothing_beyond_a_page_is_touched(way: Way) {
     for length in lengths {
         for counter in [0, 5, 254, 0xffff_fffd] {
             for at in [0, input.bytes() - length] {
-                // SAFETY: `at` and `length` lie within three pages of `input` and of `output`, which no other
-                // test has.
+                // SAFETY: `at` and `length` lie within three pages of `input` and of `output`, which no other test uses.
                 unsafe {
                     let (from, to) = (input.start().add(at), output.start().add(at));
                     let data = InOutBuf::from_raw(from, to, length);
@@ -45,7 +44,7 @@ fn nothing_beyond_a_page_is_touched(way: Way) {
     }
 }
 
-/// The same of CBC, in both directions.
+/// The same for CBC, in both directions.
 #[test]
 fn cbc_touches_nothing_beyond_a_page() {
     let _guard = with_others();
@@ -57,8 +56,7 @@ fn cbc_touches_nothing_beyond_a_page() {
         for blocks in (0..=70).chain([255, 256, 257, 767, 768]) {
             let length = 16 * blocks;
             for at in [0, input.bytes() - length] {
-                // SAFETY: whole blocks from `at` on lie within the pages of each buffer, which are used in
-                // turn.
+                // SAFETY: whole blocks from `at` on lie within the pages of each buffer, which are used in turn.
                 let data = unsafe {
                     let (from, to) = (input.start().add(at), output.start().add(at));
                     core::slice::from_raw_parts_mut(from, length).fill(0x3e);
@@ -75,15 +73,15 @@ fn cbc_touches_nothing_beyond_a_page() {
     }
 }
 
-/// Data, and associated data, that end where a page without access begins, or begin where one ends.
+/// Data, and associated data, that ends where an inaccessible page begins, or begins where one ends.
 fn nothing_beyond_a_page_is_touched_by_gcm(way: Way) {
     let input = Pages::new(2);
     let output = Pages::new(2);
     let gcm = way.gcm(&[7; 16]).unwrap();
     for length in (0..=300).chain([511, 600, 1000, 1027, 4095, 4099, 8191, 8192]) {
         for at in [0, input.bytes() - length] {
-            // SAFETY: data and associated data lie within the two pages of each buffer; `data` in place is
-            // borrowed alone.
+            // SAFETY: data and associated data lie within the two pages of each buffer; for `data` in place, the borrow is
+            // exclusive.
             unsafe {
                 let (from, to) = (input.start().add(at), output.start().add(at));
                 let aad = core::slice::from_raw_parts(to, length.min(100));
@@ -99,7 +97,7 @@ fn nothing_beyond_a_page_is_touched_by_gcm(way: Way) {
                 let data = InOutBuf::from_raw(to, from, length);
                 gcm.open(&[1; 12], &[], data, &tag).unwrap();
                 gcm.finish(hashed);
-                // In pieces, of which the first may be all.
+                // In pieces; the first may be all of it.
                 let mut message = gcm.begin(&[1; 12], &[]).unwrap();
                 let data = InOutBuf::from_raw(from, to, length);
                 gcm.seal_next(&mut message, data).unwrap();
@@ -143,7 +141,7 @@ fn a_dropped_hmac_key_is_wiped() {
 fn a_dropped_gcm_key_is_wiped() {
     let _guard = with_others();
     for backend in Cpu::detect().aes_backends() {
-        // Each long message makes more powers, or rows; then there are no more to be made.
+        // Each long message computes more powers, or rows, until all are computed.
         let mut powers_before = 0;
         for long_messages in 0..4 {
             let mut place = Box::new(MaybeUninit::<Gcm>::zeroed());
@@ -174,7 +172,8 @@ fn a_dropped_gcm_key_is_wiped() {
     }
 }
 
-/// GHASH so far, and what is known of the end after the first data: the tag if there are no more, or what masks it.
+/// Wipes the GHASH so far, and what is stored for the end after the first data: the tag if no more data follows, or its
+/// mask.
 #[test]
 fn a_dropped_gcm_message_is_wiped() {
     let _guard = with_others();
@@ -218,7 +217,7 @@ fn a_dropped_chacha_key_is_wiped() {
     }
 }
 
-/// The one-time key of a message, and the value of a stripe.
+/// Wipes the one-time key of a message, and the value of a stripe.
 #[test]
 fn a_dropped_chacha_message_is_wiped() {
     let _guard = with_others();
@@ -248,14 +247,14 @@ fn a_dropped_chacha_message_is_wiped() {
 
         let mut place = MaybeUninit::<Partial>::zeroed();
         place.write(partial);
-        // SAFETY: zeroed, then written; a value has more than 16 bytes, and they are no padding.
+        // SAFETY: zeroed, then written; a value has more than 16 bytes, without padding among the first 16.
         let value = unsafe { place.as_ptr().cast::<[u8; 16]>().read() };
         assert_ne!(value, [0; 16], "the stripe has a value");
         assert_is_wiped(&mut place, &words(&value));
     }
 }
 
-/// What it has of the associated data.
+/// Wipes the associated data that it holds.
 #[test]
 fn a_dropped_message_that_is_due_is_wiped() {
     let aad = key(48);
@@ -265,8 +264,8 @@ fn a_dropped_message_that_is_due_is_wiped() {
     assert_is_wiped(&mut place, &words(&aad));
 }
 
-/// The kernels in assembly put words of the state on the stack. (So do builds without optimization, of
-/// whatever they XOR: only what these kernels XOR themselves is looked for.)
+/// The assembly kernels put words of the state on the stack. (So do unoptimised builds, for everything that they XOR: this
+/// looks only for what these kernels XOR themselves.)
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn kernels_by_columns_leave_no_keystream_on_the_stack() {
@@ -280,7 +279,7 @@ fn kernels_by_columns_leave_no_keystream_on_the_stack() {
     backends.for_each(leaves_no_keystream);
 }
 
-/// Two neighbours among the round keys of 32 bytes give the key.
+/// Two adjacent 32-byte round keys reveal the key.
 #[test]
 fn a_shorter_key_of_aes_leaves_nothing_of_a_longer_one() {
     let _guard = with_others();
@@ -301,7 +300,7 @@ fn leaves_no_keystream(backend: chacha20::Backend) {
     let mut keystream = vec![0; 6000];
     aead.keystream(&[1; 12], &mut keystream).unwrap();
     let counter = u128::from_be_bytes([1; 16]) >> 32 << 32;
-    // Multiples of the chunks of either.
+    // Multiples of the chunks of both.
     for length in [64_usize, 512, 576, 640, 1152, 5248] {
         let length = match backend.name() {
             "ssse3" if length > 64 => length.next_multiple_of(320),
@@ -312,7 +311,7 @@ fn leaves_no_keystream(backend: chacha20::Backend) {
         assert!(data == keystream[..length]);
         assert_nothing_of(&keystream[..length], &stack, length);
     }
-    // The first chunk of a message goes through Rust.
+    // The first chunk of a message is processed by Rust code.
     for length in [1024, 5120] {
         let mut data = vec![0; length];
         let stack = on_its_own_stack(|| {
@@ -324,7 +323,7 @@ fn leaves_no_keystream(backend: chacha20::Backend) {
     }
 }
 
-/// Neither the key nor 16 bytes of the keystream at a multiple of 16.
+/// Looks for the key and for 16 bytes of the keystream at any multiple of 16: neither may be found.
 #[cfg(target_arch = "x86_64")]
 fn assert_nothing_of(keystream: &[u8], stack: &[u8], length: usize) {
     let key = key(32);
@@ -341,16 +340,16 @@ fn assert_nothing_of(keystream: &[u8], stack: &[u8], length: usize) {
     }
 }
 
-/// Runs `work` on a thread whose stack is ours, and returns what it left there.
+/// Runs `work` on a thread whose stack this test has allocated, and returns what it left there.
 #[cfg(target_arch = "x86_64")]
 fn on_its_own_stack<F: FnMut()>(mut work: F) -> Vec<u8> {
     extern "C" fn run<F: FnMut()>(work: *mut libc::c_void) -> *mut libc::c_void {
-        // SAFETY: `work` outlives the thread, which alone uses it until it ends.
+        // SAFETY: `work` outlives the thread, which is its only user until it ends.
         unsafe { (*work.cast::<F>())() }
         std::ptr::null_mut()
     }
     let pages = Pages::new(64);
-    // SAFETY: the pages are mapped, and outlive the thread, which is joined; so does `work`.
+    // SAFETY: the pages are mapped and outlive the thread, which is joined; so does `work`.
     unsafe {
         let mut attributes = MaybeUninit::uninit();
         let mut thread = MaybeUninit::uninit();

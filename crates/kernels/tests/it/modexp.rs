@@ -30,7 +30,7 @@ fn random_numbers_in_every_width_and_number_of_lanes() {
                     *modulus.last_mut().unwrap() |= 1;
                     Case {
                         modulus,
-                        // Of up to twice the width in every other call.
+                        // Up to twice the width, in every other call.
                         base: random_bytes(&mut rng, (1 + lanes % 2) * width.bytes() - lane),
                         exponent: random_bytes(&mut rng, exponent_bytes - lane),
                     }
@@ -285,7 +285,7 @@ fn crt_of_random_keys_in_every_width_and_number_of_lanes() {
         let mut rng = StdRng::seed_from_u64(2);
         for width in Width::ALL {
             for lanes in 1..=LANES {
-                // Exponents as long as the width cost num-bigint seconds where it is great.
+                // Exponents as long as the width take num-bigint seconds if the width is large.
                 let is_long = lanes == LANES || width <= Width::Bits768;
                 let exponent_bytes = if is_long { width.bytes() } else { 11 };
                 let keys: Vec<Key> = (0..lanes)
@@ -296,7 +296,7 @@ fn crt_of_random_keys_in_every_width_and_number_of_lanes() {
                         );
                         (p[0], q[0]) = (p[0] | 0x80, q[0] | 0x80);
                         match lane {
-                            // The longest ones, and either of them the greater one by much.
+                            // The longest ones, and pairs in which either is much greater.
                             0 => {}
                             1 => (p[0], q[0]) = (0xff, 0x80),
                             2 => (p[0], q[0]) = (0x80, 0xff),
@@ -328,7 +328,7 @@ fn crt_of_random_keys_in_every_width_and_number_of_lanes() {
 fn crt_undoes_the_public_operation() {
     for backend in backends() {
         let number = |text: &str| BigUint::parse_bytes(text.as_bytes(), 16).unwrap();
-        // 2^521 - 1 and 2^607 - 1 are prime: as a key, in either order, of two widths at once.
+        // 2^521 - 1 and 2^607 - 1 are prime: used as a key, in either order, with two widths at once.
         let one = BigUint::from(1_u8);
         let (p, q) = ((&one << 521_usize) - &one, (&one << 607_usize) - &one);
         let n = &p * &q;
@@ -460,7 +460,7 @@ fn a_crt_lane_that_cannot_be_refuses_its_group_and_can_be_told_before() {
         }
         let widths = Err(InvalidGroup::Widths);
         assert_eq!(run((&narrow, &wide), [64; 4]), (widths, widths));
-        // The two agree, but not with the other lane.
+        // The two have the same length, which differs from that of the other lane.
         assert_eq!(run((&wide, &wide), [64, 64, 64, 192]), (Ok(()), widths));
 
         let run = |lanes: usize, lines: usize| {
@@ -504,7 +504,7 @@ struct Case {
 }
 
 impl Case {
-    /// The base to the power of `exponent`, big-endian, modulo the modulus, by num-bigint.
+    /// Returns the base to the power of `exponent`, big-endian, modulo the modulus, computed with num-bigint.
     fn raised_to(&self, exponent: &[u8]) -> BigUint {
         let number = BigUint::from_bytes_be;
         let (base, exponent, modulus) =
@@ -512,7 +512,7 @@ impl Case {
         if exponent.bits() > 64 {
             return base.modpow(&exponent, &modulus);
         }
-        // The tables of powers that modpow makes cost more than so short an exponent.
+        // The tables of powers that modpow computes cost more than such a short exponent.
         let base = base % &modulus;
         let one = BigUint::from(1_u8) % &modulus;
         (0..exponent.bits()).rev().fold(one, |power, bit| {
@@ -526,8 +526,8 @@ impl Case {
     }
 }
 
-/// In each backend, all in one call: with moduli prepared, not prepared and some of each; exponents of
-/// up to 64 bits as public ones too.
+/// Checks every backend, all cases in one call: with prepared moduli, unprepared ones and some of each; exponents of up to
+/// 64 bits also as public ones.
 fn check(backends: &[Backend], width: Width, cases: &[Case]) {
     let power = |case: &Case| case.raised_to(&case.exponent);
     let expected: Vec<BigUint> = cases.iter().map(power).collect();
@@ -543,7 +543,7 @@ fn check(backends: &[Backend], width: Width, cases: &[Case]) {
     });
     for &backend in backends {
         let mut memory = workspace(width);
-        // What was there before does not matter.
+        // The previous contents do not matter.
         memory.fill(line([0xa5a5_a5a5_a5a5_a5a5; 8]));
         let mut moduli: Vec<Modulus> = cases.iter().map(|case| set(width, &case.modulus)).collect();
         for prepared in [0, cases.len() / 2, cases.len()] {
@@ -612,7 +612,7 @@ struct Key {
     base: Vec<u8>,
 }
 
-/// All in one call, with moduli that are prepared and such that are not.
+/// All in one call, with prepared moduli and unprepared ones.
 fn check_crt(backend: Backend, width: Width, keys: &[Key]) -> Vec<Vec<u8>> {
     let mut memory = vec![line([0x5a5a_5a5a_5a5a_5a5a; 8]); width.crt_workspace_lines()];
     let mut moduli: Vec<[Modulus; 2]> = keys
@@ -659,7 +659,7 @@ fn check_crt(backend: Backend, width: Width, keys: &[Key]) -> Vec<Vec<u8>> {
 }
 
 impl Key {
-    /// As RFC 8017 writes it, of whatever numbers there are.
+    /// Computes as in RFC 8017, for any numbers.
     fn private(&self) -> BigUint {
         let [p, q, dp, dq, qinv, base] =
             [&self.p, &self.q, &self.dp, &self.dq, &self.qinv, &self.base]
@@ -670,7 +670,7 @@ impl Key {
     }
 }
 
-/// All that this CPU can run.
+/// Returns all backends that this CPU can run.
 fn backends() -> Vec<Backend> {
     let backends: Vec<_> = Backend::all(Cpu::detect()).collect();
     for name in ["ifma", "fma"] {
@@ -681,7 +681,7 @@ fn backends() -> Vec<Backend> {
     backends
 }
 
-/// How often a backend's kernels ran.
+/// Returns how often a backend's kernels ran.
 fn calls(backend: Backend) -> u64 {
     match backend {
         Backend::Ifma(_) => dispatch::IFMA.get(),

@@ -1,9 +1,9 @@
-//! Memory for tests: pages next to others without access, and places that are looked through once their value is dropped.
-//! The tests of `oarlock-legacy` have this file, too.
+//! Memory for tests: pages next to inaccessible ones, and places that are searched after their value is dropped. The tests
+//! of `oarlock-legacy` include this file too.
 
 use std::mem::MaybeUninit;
 
-/// Drops the value in `place` and looks for pairs of `secrets` in what it leaves behind.
+/// Drops the value in `place` and searches what it leaves behind for pairs of `secrets`.
 pub(crate) fn assert_is_wiped<T>(place: &mut MaybeUninit<T>, secrets: &[u32]) {
     let bytes = size_of::<T>();
     let start = place.as_mut_ptr();
@@ -33,7 +33,7 @@ pub(crate) fn assert_is_wiped<T>(place: &mut MaybeUninit<T>, secrets: &[u32]) {
     );
 }
 
-/// Pages with one without access on either side.
+/// Pages with an inaccessible page on either side.
 pub(crate) struct Pages {
     mapping: *mut u8,
     count: usize,
@@ -44,7 +44,7 @@ const PAGE_BYTES: usize = 4096;
 impl Pages {
     pub(crate) fn new(count: usize) -> Self {
         let bytes = (count + 2) * PAGE_BYTES;
-        // SAFETY: a fresh private mapping; the pages made accessible lie within it.
+        // SAFETY: this is a new private mapping; the pages made accessible lie within it.
         let mapping = unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
             let mapping = libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_NONE, flags, -1, 0);
@@ -68,7 +68,7 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // SAFETY: the mapping of `new`, which nothing refers to any more.
+        // SAFETY: this is the mapping of `new`, to which no reference is left.
         unsafe { libc::munmap(self.mapping.cast(), (self.count + 2) * PAGE_BYTES) };
     }
 }

@@ -1,4 +1,4 @@
-//! Kernels that compute with doubles need a rounding mode of their own, whatever the caller's is.
+//! Kernels that compute with doubles need a certain rounding mode, whatever the caller's is.
 
 use core::arch::asm;
 
@@ -6,12 +6,12 @@ use num_bigint::BigUint;
 use oarlock_kernels::cpu::Cpu;
 use oarlock_kernels::modexp::{Backend, Lane, Line, Modulus, Width, exponentiate};
 
-/// Each bit of the control word that a caller may have changed: rounding down, up and towards zero, flushed
-/// results, and operands.
+/// Each bit of the control word that a caller may have changed: rounding down, up and towards zero, flushing of results, and
+/// of operands.
 const CONTROLS: [u32; 6] = [0x1f80, 0x3f80, 0x5f80, 0x7f80, 0x9f80, 0x1fc0];
 /// All exceptions masked, rounding to nearest.
 const DEFAULT: u32 = 0x1f80;
-/// What is set by computing, and not by the caller.
+/// The bits that computing sets, not the caller.
 const FLAGS: u32 = 0x3f;
 
 struct Task {
@@ -46,9 +46,9 @@ fn results_do_not_depend_on_the_rounding_mode_of_the_caller() {
             };
             task.modulus.set(&modulus).unwrap();
             let mut words = [control, 0, DEFAULT];
-            // SAFETY: the function has the calling convention that the clobbers are of, its argument
-            // lives on, and the stack is aligned as it wants it: `rsp` is put back from a register
-            // that a call preserves. The control word is as before afterwards.
+            // SAFETY: the function has the calling convention that the clobbers assume, its argument outlives the call, and
+            // the stack is aligned as the convention requires: `rsp` is restored from a register that a call preserves. The
+            // control word is restored afterwards.
             unsafe {
                 asm!(
                     "mov r12, rsp",

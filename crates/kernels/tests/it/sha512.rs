@@ -1,4 +1,4 @@
-//! The compression of SHA-512, next to RustCrypto's.
+//! The compression of SHA-512, compared with RustCrypto's.
 
 use oarlock_kernels::Avx2;
 use oarlock_kernels::cpu::{Cpu, Feature};

@@ -1,4 +1,4 @@
-//! Triple DES in counter mode: every backend compared with RustCrypto's, and published answers.
+//! Triple DES in counter mode: every backend compared with RustCrypto's, and published results.
 
 use core::mem::MaybeUninit;
 
@@ -30,7 +30,7 @@ fn expected(key: &[u8; 24], counter: u64, bytes: usize) -> Vec<u8> {
 #[test]
 fn each_backend_is_rustcryptos_at_every_length_and_wrap() {
     let _guard = with_others();
-    // Low, and so near to a wrap of 8, 32 and 64 bits that the pass has it.
+    // Low, and so near to a wrap of 8, 32 and 64 bits that it occurs within the pass.
     for counter in [0, 0xf3, 0xffff_ff9b, 0x0123_4567_89ab_cdef, u64::MAX - 77] {
         let expected = expected(KEY, counter, 9008);
         for backend in Cpu::detect().tdes_backends() {
@@ -67,7 +67,7 @@ fn keys_differ_in_every_bit_but_parity() {
     }
 }
 
-/// Blocks as counters whose keystream is the ciphertext.
+/// Uses blocks as counters whose keystream is the ciphertext.
 fn check(key: &[u8; 24], plain: u64, cipher: u64) {
     for backend in Cpu::detect().tdes_backends() {
         let mut data = [0; 8];
@@ -92,7 +92,7 @@ fn sp800_67() {
     check(&key, 0x666f78206a756d70, 0x68d5c05dd9b6b900);
 }
 
-/// SP 800-17, table 4: with three times the same key these pass every entry of every S-box.
+/// SP 800-17, table 4: with three equal keys, these use every entry of every S-box.
 #[test]
 fn sp800_17_substitution_tables() {
     let _guard = with_others();
@@ -146,7 +146,7 @@ fn the_backend_of_that_name_runs() {
     }
 }
 
-/// Whole passes are bitsliced. A short rest is looked up, a longer one takes another pass.
+/// Whole passes are bitsliced. A short rest uses look-ups, a longer one another pass.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn short_requests_and_rests_are_looked_up() {
@@ -211,7 +211,7 @@ fn nothing_beyond_a_page_is_touched() {
         let ctr = ctr(backend, KEY);
         for length in (0..=40).chain([511, 1023, 1024, 2047, 4096, 4099, 8191, 12_288]) {
             for at in [0, input.bytes() - length] {
-                // SAFETY: both ranges lie within pages that nothing else refers to.
+                // SAFETY: both ranges lie within pages to which nothing else refers.
                 let data = unsafe {
                     let (from, to) = (input.start().add(at), output.start().add(at));
                     core::slice::from_raw_parts_mut(from, length).fill(0x3e);

@@ -1,4 +1,4 @@
-//! The vectors of the standards.
+//! The test vectors of the standards.
 
 use oarlock_kernels::testing;
 
@@ -109,7 +109,7 @@ fn rfc3686(way: Way) {
     }
 }
 
-/// FIPS 197, appendix A: the first word made and the last round key.
+/// FIPS 197, appendix A: the first computed word and the last round key.
 fn fips197_key_expansion(way: Way) {
     for (key, first_made, last_round_key) in [
         (

@@ -73,8 +73,8 @@ fn rfc3602() {
     });
 }
 
-/// Batches of so many streams that they fill no register, some, all, or more than all; each stream has its own key,
-/// of any length.
+/// Batches with so many streams that they fill no register, some, all, or more than all; each stream has its own key, and
+/// any length.
 #[test]
 fn batches_of_any_lengths() {
     for_every_backend(|backend| {
@@ -126,7 +126,7 @@ fn batches_of_any_lengths() {
     });
 }
 
-/// A lane that has ended where the next stream begins repeats another, and not that one.
+/// A lane that ended when the next stream begins repeats another lane, not that one.
 #[test]
 fn streams_side_by_side_in_one_buffer() {
     for_every_backend(|backend| {

@@ -11,7 +11,7 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 use super::{Guarded, hmac::Oracle, lengths};
 use crate::{alone, cbc::oracle_encrypt, random_bytes, with_others};
 
-/// Packets of any lengths: clear bytes, blocks, and clear bytes again.
+/// Packets of any lengths: bytes in the clear, blocks, and bytes in the clear again.
 #[test]
 fn batches_of_any_lengths() {
     let _guard = with_others();
@@ -33,7 +33,7 @@ fn batches_of_any_lengths() {
     }
 }
 
-/// A cipher, and what it is compared with.
+/// A cipher, and its counterpart for comparison.
 trait Tested {
     type Iv: Copy;
     type Key: Cipher<Block = Self::Iv>;
@@ -178,7 +178,7 @@ fn check<H: Hash>(
     assert!(output.buffers() == expected, "{}", what());
     assert_eq!(tags, expected_tags, "{}", what());
 
-    // The way back; of every third packet, a bit of the tag or of the packet is wrong.
+    // Back again; every third packet has a wrong bit in its tag or in its data.
     let mut spoilt = tags.clone();
     let mut buffers = output.buffers();
     for (i, (tag, buffer)) in spoilt.iter_mut().zip(&mut buffers).enumerate() {
@@ -253,7 +253,7 @@ fn a_range_that_is_not_of_whole_blocks() {
     encrypt_then_mac(Backend::Portable, HashBackend::Portable, &mut request);
 }
 
-/// Where the CPU has both, many packets with keys of one length are encrypted while they are hashed.
+/// If the CPU has both, many packets with keys of one length are encrypted while they are hashed.
 #[test]
 fn the_cipher_runs_beside_the_hash() {
     let _guard = alone();

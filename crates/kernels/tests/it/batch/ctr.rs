@@ -11,8 +11,8 @@ fn keyed(key: &[u8]) -> Ctr {
     Ctr::new(key, Cpu::PORTABLE).unwrap()
 }
 
-/// Packets of any lengths, each under its own key; the counters of some wrap at 2^32 or 2^128. The oracle
-/// is the portable kernel, which other tests hold to RustCrypto's.
+/// Packets of any lengths, each under its own key; the counters of some wrap at 2^32 or 2^128. The oracle is the portable
+/// kernel, which other tests compare with RustCrypto's.
 #[test]
 fn batches_of_any_lengths() {
     let _guard = with_others();

@@ -15,8 +15,8 @@ fn keyed(backend: Backend, key: &[u8]) -> Gcm {
     gcm
 }
 
-/// Packets of any lengths, each under its own key. The oracle is the portable kernel, which other tests hold to the
-/// published vectors. Each key is used several times, so that all its tables of powers are met.
+/// Packets of any lengths, each under its own key. The oracle is the portable kernel, which other tests compare with the
+/// published vectors. Each key is used several times, so that all its tables of powers occur.
 #[test]
 fn batches_of_any_lengths_are_sealed_and_opened() {
     let _guard = with_others();
@@ -88,7 +88,7 @@ fn batches_of_any_lengths_are_sealed_and_opened() {
                 assert!(results.iter().all(Result::is_ok), "{what}");
                 assert!(sealed == expected, "{what}");
                 assert_eq!(tags, expected_tags, "{what}");
-                // Every third has a wrong bit in its tag.
+                // Every third tag has a wrong bit.
                 for tag in tags.iter_mut().skip(1).step_by(3) {
                     tag[rng.random_range(0..16)] ^= 1 << rng.random_range(0..8);
                 }

@@ -35,7 +35,7 @@ fn tags<H: Hash>(backend: HashBackend, requests: &[(Vec<u8>, &[u8], usize)]) -> 
     tags
 }
 
-/// RFC 2202, sections 2 and 3; RFC 4231, sections 4.2 to 4.8. Each batch has all cases of a function.
+/// RFC 2202, sections 2 and 3; RFC 4231, sections 4.2 to 4.8. Each batch contains all cases of a function.
 #[test]
 fn published() {
     for_every_backend(|backend| {
@@ -100,7 +100,7 @@ fn published() {
     });
 }
 
-/// Cases 1 to 4 of both documents, which differ in the length of the first and third key alone.
+/// Cases 1 to 4 of both documents, which differ only in the length of the first and third key.
 fn check_published<H: Hash>(backend: HashBackend, key_bytes: usize, expected: [&str; 4]) {
     let counting: Vec<u8> = (1..=25).collect();
     let bytes = expected[0].len() / 2;
@@ -118,7 +118,7 @@ fn check_published<H: Hash>(backend: HashBackend, key_bytes: usize, expected: [&
     );
 }
 
-/// Keys longer than a block, and messages that end anywhere within one.
+/// Keys longer than a block, and messages that end at any position in one.
 #[test]
 fn every_length_of_key_and_message() {
     for_every_backend(|backend| {

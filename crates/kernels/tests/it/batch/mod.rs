@@ -1,6 +1,6 @@
 //! Many requests in one call.
 
-/// Runs a body for each hash function of our own in turn, together with RustCrypto's.
+/// Runs a body for each of our hash functions in turn, together with RustCrypto's.
 macro_rules! for_every_hash {
     ($body:ident($($argument:expr),*)) => {{
         use crate::batch::hmac::oracle;
@@ -25,7 +25,7 @@ use rand::{RngExt, rngs::StdRng};
 
 use crate::pages::Pages;
 
-/// Buffers of such lengths, each with the page after its last byte out of reach.
+/// Buffers of the given lengths, each followed directly by an inaccessible page.
 struct Guarded {
     pages: Vec<(Pages, usize)>,
 }
@@ -44,15 +44,15 @@ impl Guarded {
             .iter_mut()
             .map(|(pages, bytes)| {
                 let start = pages.start().wrapping_add(pages.bytes() - *bytes);
-                // SAFETY: the last bytes of accessible pages, which are zeroed; `self` is borrowed
-                // mutably as long as the slice lives.
+                // SAFETY: these are the last bytes of accessible pages, which are zeroed; `self` is mutably borrowed as long
+                // as the slice lives.
                 unsafe { std::slice::from_raw_parts_mut(start, *bytes) }
             })
             .collect()
     }
 }
 
-/// Lengths of a batch: equal ones, short ones, a long one among short ones, any.
+/// Returns lengths for a batch: equal ones, short ones, a long one among short ones, or any.
 fn lengths(rng: &mut StdRng, count: usize, unit: usize) -> Vec<usize> {
     let most: Range<usize> = match rng.random_range(0..4) {
         0 => {

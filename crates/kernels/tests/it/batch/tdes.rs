@@ -31,8 +31,8 @@ fn oracle_decrypt(key: &[u8; 24], iv: [u8; 8], data: &mut [u8]) {
 
 type Batch = fn(CbcBackend, &mut [TdesCbcStream<'_>]);
 
-/// Batches of so many streams that they fill no register, some, all, or more than all; each stream has its own key,
-/// of any length. In both directions, in place and elsewhere.
+/// Batches with so many streams that they fill no register, some, all, or more than all; each stream has its own key, and
+/// any length. In both directions, in place and from buffer to buffer.
 #[test]
 fn batches_of_any_lengths() {
     for_every_backend(|backend| {
@@ -93,7 +93,7 @@ fn batches_of_any_lengths() {
     });
 }
 
-/// Passes of every width, and what is left over.
+/// Passes of every width, and the rest.
 #[test]
 fn decryption_of_long_messages() {
     for_every_backend(|backend| {
@@ -148,7 +148,7 @@ fn every_bit_of_a_key_but_parity() {
     });
 }
 
-/// A lane that has ended where the next stream begins repeats another, and not that one.
+/// A lane that ended when the next stream begins repeats another lane, not that one.
 #[test]
 fn streams_side_by_side_in_one_buffer() {
     for_every_backend(|backend| {

@@ -30,7 +30,7 @@ for_every_backend!(
     aead_limits,
 );
 
-/// Sections 2.6.2 and A.4: block 0 comes first in the keystream made ahead.
+/// Sections 2.6.2 and A.4: block 0 comes first in keystream computed ahead.
 fn rfc8439_one_time_keys(backend: Backend) {
     let key_1: Vec<u8> = (0x80..0xa0).collect();
     let key_3 = [&[0; 31][..], &[1]].concat();
@@ -125,7 +125,7 @@ fn aead_ends_at_a_page(backend: Backend) {
     });
 }
 
-/// Ciphertext and tag.
+/// Returns ciphertext and tag.
 fn aead_oracle(key: &[u8; 32], nonce: &[u8; 12], aad: &[u8], plain: &[u8]) -> (Vec<u8>, [u8; 16]) {
     let oracle = chacha20poly1305::ChaCha20Poly1305::new(key.into());
     let mut data = plain.to_vec();
@@ -168,7 +168,7 @@ impl Case {
         }
     }
 
-    /// With as much of the associated data as it takes, in pieces; and what it does not take.
+    /// Returns a message with as much of the associated data as it takes, in pieces, and the rest of the associated data.
     fn due(&self, rng: &mut StdRng) -> (Due, &[u8]) {
         let mut due = Due::new(&self.nonce).unwrap();
         let mut rest = &self.aad[..];
@@ -207,7 +207,7 @@ impl Case {
         assert!(aead.open(nonce, aad, data, tag) == Ok(()), "{}", what());
         assert!(output == self.plain, "open elsewhere {}", what());
 
-        // With the one-time key made before there are data.
+        // With the one-time key computed before there is data.
         let mut data = self.plain.clone();
         let mut message = aead.begin(nonce, aad).unwrap();
         aead.seal_next(&mut message, data.as_mut_slice().into())
@@ -223,7 +223,7 @@ impl Case {
 }
 
 impl Case {
-    /// With keystream made ahead. Sometimes what was made ahead serves a copy, which is behind the message.
+    /// With keystream computed ahead. Sometimes it serves a copy that is behind the message.
     fn check_parts(&self, rng: &mut StdRng, parts: &[usize], opens: bool) {
         let (from, expected) = match opens {
             false => (&self.plain, &self.sealed),
@@ -272,7 +272,7 @@ impl Case {
         );
     }
 
-    /// The message that ends after so many bytes.
+    /// Returns the message that ends after this many bytes.
     fn of_first(&self, bytes: usize) -> (Vec<u8>, [u8; 16]) {
         aead_oracle(&self.key, &self.nonce, &self.aad, &self.plain[..bytes])
     }
@@ -294,7 +294,7 @@ fn aead_every_length(backend: Backend) {
     }
 }
 
-/// Input and output at any two distances from a line of the cache.
+/// Input and output at any two distances from a cache line.
 fn aead_any_alignment(backend: Backend) {
     let (ours, reference) = (aead(backend, &[5; 32]), aead(Backend::Portable, &[5; 32]));
     let input: Vec<u8> = (0..1300u32).map(|i| (i * 11) as u8).collect();
@@ -436,7 +436,7 @@ fn aead_parts_of_one_length(backend: Backend) {
             let mut data = case.plain.clone();
             let mut at = 0;
             while at < length {
-                // Now and then another length, and a copy that goes on alone.
+                // Sometimes another length, and a copy that continues alone.
                 let bytes = if rng.random_ratio(1, 5) { 64 } else { part };
                 let end = length.min(at + bytes);
                 if rng.random_ratio(1, 4) {
@@ -465,8 +465,8 @@ fn aead_parts_of_one_length(backend: Backend) {
     }
 }
 
-/// A message cut once at every place near the lengths that are absorbed during rounds, between parts that make powers
-/// and leave keystream; in place or not, and whatever it is copied or ends with.
+/// A message cut once at every position near the lengths that are absorbed during rounds, between parts that compute powers
+/// and leave keystream; in place or not, with all kinds of copies and ends.
 fn aead_parts_beside_what_comes_next(backend: Backend) {
     let mut rng = StdRng::seed_from_u64(27);
     let befores: [&[usize]; 6] = [
@@ -513,7 +513,7 @@ fn aead_any_stripes(backend: Backend) {
         let mut data = case.plain.clone();
 
         let mut message = case.aead.begin(&case.nonce, &case.aad).unwrap();
-        // The last first: the order in which they are done does not matter.
+        // The last first: the order of processing does not matter.
         let mut partials: Vec<_> = ranges
             .iter()
             .rev()

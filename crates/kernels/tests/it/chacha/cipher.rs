@@ -144,14 +144,14 @@ fn rfc8439_encryption(backend: Backend) {
 
 fn cipher_oracle(key: &[u8], counter: u128, skip: usize, data: &mut [u8]) {
     let nonce = &counter.to_be_bytes()[..12];
-    // The oracle refuses to wrap: two of it stand for one that does.
+    // The oracle refuses to wrap: two of them stand for one that does.
     let before_wrap = ((1u64 << 32) - u64::from(counter as u32)) * 64 - skip as u64;
     let (first, second) = data.split_at_mut(data.len().min(before_wrap as usize));
     for (data, at) in [
         (first, u64::from(counter as u32) * 64 + skip as u64),
         (second, 0),
     ] {
-        // Its counter ends one block early, so blocks are taken one by one as needed.
+        // Its counter ends one block early, so blocks are computed one by one where needed.
         let mut at = at;
         let mut rest = data;
         while !rest.is_empty() {
@@ -177,7 +177,7 @@ fn block_oracle(key: &[u8], nonce: &[u8], block: u32, skip: usize, data: &mut [u
     oracle.apply_keystream(data);
 }
 
-/// Block 2^32 - 1, word by word as RFC 8439, section 2.3, has it.
+/// Block 2^32 - 1, word by word as in RFC 8439, section 2.3.
 fn last_block(key: &[u8], nonce: &[u8]) -> [u8; 64] {
     let input = [&b"expand 32-byte k"[..], key, &[0xff; 4], nonce].concat();
     let mut initial = [0; 16];
@@ -268,7 +268,7 @@ fn cipher_every_length(backend: Backend) {
     }
 }
 
-/// Input and output at any two distances from a line of the cache.
+/// Input and output at any two distances from a cache line.
 fn cipher_any_alignment(backend: Backend) {
     let key = [0x24; 32];
     let (ours, reference) = (cipher(backend, &key), cipher(Backend::Portable, &key));

@@ -1,4 +1,4 @@
-//! ChaCha20, Poly1305 and ChaCha20-Poly1305, by every backend.
+//! ChaCha20, Poly1305 and ChaCha20-Poly1305, on every backend.
 
 mod aead;
 mod cipher;
@@ -13,7 +13,7 @@ use oarlock_kernels::cpu::{Cpu, Feature};
 use super::alone;
 use super::pages::Pages;
 
-/// Makes each `fn body(backend: Backend)` a test that every backend of the machine runs.
+/// Turns each `fn body(backend: Backend)` into a test that runs on every backend of the machine.
 macro_rules! for_every_backend {
     ($($body:ident),+ $(,)?) => {
         mod every_backend {
@@ -29,7 +29,7 @@ macro_rules! for_every_backend {
 }
 use for_every_backend;
 
-/// Those of this CPU, and of one whose integer units share ports with its vectors.
+/// The backends of this CPU, and of one whose integer units share ports with its vectors.
 fn backends() -> Vec<Backend> {
     let cpu = Cpu::detect();
     let mut backends: Vec<_> = Backend::all(cpu).collect();
@@ -67,14 +67,14 @@ fn counter(nonce: &[u8], block: u32) -> u128 {
 const SUNSCREEN: &[u8] = b"Ladies and Gentlemen of the class of '99: If I could offer you only \
     one tip for the future, sunscreen would be it.";
 
-/// Buffers that end where a page without access begins, and such that begin where one ends; out of
-/// place and in place.
+/// Runs on buffers that end where an inaccessible page begins, and on buffers that begin where one ends; out of place and in
+/// place.
 fn at_the_edges_of_pages(run: impl Fn(InOutBuf<'_, '_, u8>)) {
     let (input, output) = (Pages::new(2), Pages::new(2));
     let lengths = (0..=300).chain([511, 512, 513, 1000, 1024, 1088, 2047, 3333, 8191, 8192]);
     for length in lengths {
         for at in [0, input.bytes() - length] {
-            // SAFETY: both ranges lie within pages that nothing else refers to.
+            // SAFETY: both ranges lie within pages to which nothing else refers.
             unsafe {
                 let (from, to) = (input.start().add(at), output.start().add(at));
                 core::ptr::write_bytes(from, 0x11, length);
@@ -142,13 +142,13 @@ fn the_kernel_that_was_asked_for_ran() {
             aead.seal_next_ahead(&mut message, (&mut part[..]).into(), &mut ahead)
                 .unwrap();
         }
-        // Powers are made with the second part.
+        // Powers are computed with the second part.
         let parts = if backend.name() == "avx512" { 9 } else { 0 };
         assert_eq!(dispatch::KEPT_POWERS.get() - before, parts, "{backend:?}");
     }
 }
 
-/// Which of the kernels by columns run, and which do not, for lengths on either side of each threshold.
+/// Which of the column kernels run, and which do not, for lengths on either side of each threshold.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn the_kernel_by_columns_that_suits_a_length_ran() {
@@ -181,7 +181,7 @@ fn the_kernel_by_columns_that_suits_a_length_ran() {
         (576, [0, 0, 1, 0]),
         (640, [1, 0, 1, 0]),
         (1024, [0, 1, 0, 0]),
-        // Nine blocks, and eight on the way of nine.
+        // Nine blocks, and eight processed as if they were nine.
         (1126, [0, 0, 2, 0]),
         (1152, [0, 0, 1, 0]),
         (4096, [0, 1, 0, 0]),
@@ -199,15 +199,15 @@ fn the_kernel_by_columns_that_suits_a_length_ran() {
         (600, [0, 0, 1, 0]),
         (1023, [0, 0, 1, 1]),
         (1024, [0, 0, 1, 1]),
-        // One run for all whole chunks, and one for what is left.
+        // One run for all whole chunks, and one for the rest.
         (5000, [0, 0, 1, 2]),
     ] {
         assert_eq!(ran(&seal, bytes), kernels, "{bytes} bytes");
     }
 }
 
-/// Parts that are absorbed during rounds for later, or during their own: those that end what was made ahead, and none
-/// that are shorter, or that begin within a block.
+/// Parts that are absorbed during rounds for later, or during their own: those that use up what was computed ahead, but not
+/// shorter ones, nor those that begin within a block.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn parts_of_a_message_are_absorbed_beside_rounds() {
@@ -230,7 +230,7 @@ fn parts_of_a_message_are_absorbed_beside_rounds() {
             let mut message = aead.begin(&[0; 12], b"").unwrap();
             let mut ahead = Ahead::default();
             let before = dispatch::MADE_BESIDE.get();
-            // Powers are made with the second part.
+            // Powers are computed with the second part.
             for _ in 0..10 {
                 let mut part = vec![0; bytes];
                 let part = part.as_mut_slice().into();
@@ -246,7 +246,7 @@ fn parts_of_a_message_are_absorbed_beside_rounds() {
     }
 }
 
-/// Whether block 0 of a message, and the powers for a part of one, are made during the rounds.
+/// Whether block 0 of a message, and the powers for a part of one, are computed during the rounds.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn what_the_mac_needs_is_made_beside_the_rounds_of_lengths_that_gain() {
@@ -285,7 +285,7 @@ fn what_the_mac_needs_is_made_beside_the_rounds_of_lengths_that_gain() {
     }
 }
 
-/// The same of the kernels for CPUs without AVX2.
+/// The same for the kernels of CPUs without AVX2.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn the_kernel_of_four_blocks_that_suits_a_length_ran() {

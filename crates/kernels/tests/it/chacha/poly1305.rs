@@ -5,7 +5,7 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 use super::{IETF_SUBMISSION, JABBERWOCKY, unhex};
 
-/// Sections 2.5.2 and A.3. What the AEAD never has, a last block that is not full, these have.
+/// Sections 2.5.2 and A.3. These have a partial last block, which never occurs in the AEAD.
 #[test]
 fn rfc8439_poly1305() {
     let s = "36e5f6b5c5e06070f0efca96227a863e";
@@ -70,8 +70,7 @@ fn rfc8439_poly1305() {
         let message = unhex(&message);
         let key: [u8; 32] = unhex(key).try_into().unwrap();
         assert_eq!(hex::encode(poly1305_oracle(&key, &message)), tag, "typing");
-        // The bit above a block that is not full stands lower than that of a full one: only those
-        // with full blocks are what the AEAD computes.
+        // The bit above a partial block is lower than that of a full one: the AEAD computes only those with full blocks.
         if message.len().is_multiple_of(16) {
             assert_eq!(hex::encode(testing::poly1305(&key, &message)), tag);
         }
@@ -85,7 +84,7 @@ fn poly1305_oracle(key: &[u8; 32], message: &[u8]) -> [u8; 16] {
         .into()
 }
 
-/// Limbs of all ones, of zero, and of random bits, so that carries go all the way.
+/// Limbs of all ones, of zeros, and of random bits, so that carries go all the way.
 #[test]
 fn poly1305_edges() {
     let mut rng = StdRng::seed_from_u64(11);

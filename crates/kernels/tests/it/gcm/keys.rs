@@ -1,4 +1,4 @@
-//! A key's tables of powers of H, and keys that come and go.
+//! A key's tables of powers of H, and keys that are set and wiped.
 
 use std::sync::Barrier;
 
@@ -73,7 +73,7 @@ fn a_table_that_another_thread_makes_is_not_waited_for(way: Way) {
         .chain([511, 512, 1500, 4097, 13_000, 40_000]);
     for bytes in lengths {
         for aad_bytes in [0, 13, 100, 700] {
-            // Seldom wiped, since a key that is held keeps what few powers it has.
+            // Seldom wiped, since a key that is held keeps its few powers.
             gcm.set_key(&[3; 32]).unwrap();
             hold_gcm_tables(&mut gcm);
             let (aad, plain) = (
@@ -150,7 +150,7 @@ fn the_kernel_that_was_asked_for_ran() {
     };
     for way in Way::ALL.into_iter().filter(|way| way.cpu().is_some()) {
         let gcm = gcm(way, &[1; 16]);
-        // Few powers are enough, then the short table, the middle one with the first long message, the long one with the
+        // A few powers suffice, then the short table, the middle one with the first long message, the long one with the
         // second.
         let messages = [
             (60, [0, 0]),
@@ -171,9 +171,9 @@ fn the_kernel_that_was_asked_for_ran() {
                 let after = counts();
                 let ran: Vec<u64> = after.iter().zip(before).map(|(a, b)| a - b).collect();
                 let expected = match way {
-                    // No multiplication without carry.
+                    // No carry-less multiplication.
                     Way::Portable => [1, 0, 0, 0, 0, 0],
-                    // The second message of 100 bytes makes the table.
+                    // The second message of 100 bytes computes the table.
                     Way::AesNi if bytes == 100 => [0, 1, 0, 0, 0, u64::from(stripe)],
                     Way::AesNi => [0, 1, 0, 0, 0, powers],
                     Way::Vaes256 => [0, 0, 1, 0, 0, powers],

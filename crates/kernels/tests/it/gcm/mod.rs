@@ -173,7 +173,7 @@ fn every_length(way: Way) {
     for (key, stride) in [(&[4; 16][..], 1), (&[5; 24], 7), (&[6; 32], 3)] {
         let mut gcm = gcm(way, key);
         for length in lengths.clone().step_by(stride) {
-            // Also of a key without a table yet.
+            // Also with a key that has no table yet.
             if stride > 1 {
                 gcm.set_key(key).unwrap();
             }
@@ -191,14 +191,14 @@ fn every_length_of_aad(way: Way) {
         let mut gcm = gcm(way, &key);
         let aad: Vec<u8> = (0..length).map(|i| i as u8).collect();
         for bytes in [0, 1, 64, 300] {
-            // A fresh key has few powers.
+            // A new key has a few powers.
             gcm.set_key(&key).unwrap();
             check(way, &gcm, &key, &[7; 12], &aad, &vec![0x99; bytes]);
         }
     }
 }
 
-/// Both forms of both directions, against the oracle.
+/// Checks both forms of both directions against the oracle.
 fn check(way: Way, gcm: &Gcm, key: &[u8], nonce: &[u8; 12], aad: &[u8], plain: &[u8]) {
     let what = || {
         let (key, aad) = (key.len(), aad.len());
@@ -325,7 +325,7 @@ fn stripes(way: Way) {
     }
 }
 
-/// A stripe of zeros before GHASH is zero, so only the power counts; H^n by steps of one block.
+/// GHASH of a stripe of zeros before it is zero, so only the power matters; H^n by steps of one block.
 fn powers_for_many_stripes(way: Way) {
     let gcm = gcm(way, &[3; 16]);
     let h = gcm_hash(&gcm.begin(&[0; 12], &[1; 16]).unwrap());
@@ -445,8 +445,8 @@ fn forged_tags(way: Way) {
     }
 }
 
-/// inc32 leaves the upper 96 bits alone. A nonce that is not 12 bytes can start anywhere; these
-/// are set instead of searched.
+/// inc32 does not change the upper 96 bits. A nonce that is not 12 bytes can start anywhere; these starts are set instead of
+/// searched for.
 fn counters_wrap(way: Way) {
     let key = [5; 24];
     let gcm = gcm(way, &key);
@@ -456,7 +456,7 @@ fn counters_wrap(way: Way) {
                 let j0 = upper | u128::from(low);
                 let mut expected = vec![0x77; length];
                 let mut mask = [0; 16];
-                // One block at a time, in the portable CTR.
+                // One block at a time, with the portable CTR.
                 let mut reference =
                     oarlock_kernels::aes::Ctr::unkeyed(oarlock_kernels::aes::Backend::Portable);
                 reference.set_key(&key).unwrap();

@@ -1,5 +1,5 @@
-//! AES-GCM and ChaCha20-Poly1305: one body for both. Every message is sealed and opened at once in
-//! both forms, in pieces, in stripes, and out of keystream made ahead.
+//! AES-GCM and ChaCha20-Poly1305: one body for both. Every message is sealed and opened at once in both forms, in pieces, in
+//! stripes, and with keystream computed ahead.
 
 use inout::InOutBuf;
 use oarlock_kernels::aead::{AeadError, STRIPE_ALIGN, TAG_BYTES, tags_match};
@@ -28,11 +28,11 @@ fn chacha20_poly1305() {
     check::<ChaCha20Poly1305>(&vectors.concat());
 }
 
-/// What the two have in common, by name.
+/// What the two have in common, under the same names.
 trait Aead: Sized {
     type Message;
     type Partial;
-    /// At least this is needed for a backend that is not portable.
+    /// The least that a backend other than the portable one needs.
     const FEATURE: Feature;
     const HEAD_BYTES: usize;
 
@@ -150,8 +150,8 @@ fn check<A: Aead>(vectors: &[AeadVector]) {
                 refused(&cipher, vector, error, &what);
                 continue;
             }
-            // Tags are often cut off, and forged ones say nothing of the right one: it is found out
-            // by opening without looking at it, and held against the vector.
+            // Tags are often truncated, and forged ones do not reveal the right one: it is found by opening without a check,
+            // and compared with the vector.
             let (plaintext, tag) = open_in_pieces(&cipher, vector);
             assert_eq!(tag.starts_with(&vector.tag), vector.is_valid, "{}", what());
             if let (true, Some(expected)) = (vector.is_valid, &vector.plaintext) {
@@ -170,7 +170,7 @@ fn check<A: Aead>(vectors: &[AeadVector]) {
     }
 }
 
-/// Every way to seal gives the vector's ciphertext and `tag`.
+/// Checks that every way to seal returns the vector's ciphertext and `tag`.
 fn seals<A: Aead>(
     cipher: &A,
     vector: &AeadVector,
@@ -216,7 +216,7 @@ fn seals<A: Aead>(
     same(&data, sealed.unwrap(), "sealed with keystream");
 }
 
-/// Every way to open the vector's ciphertext with `tag` gives `plaintext`.
+/// Checks that every way to open the vector's ciphertext with `tag` returns `plaintext`.
 fn opens<A: Aead>(
     cipher: &A,
     vector: &AeadVector,
@@ -256,7 +256,7 @@ fn opens<A: Aead>(
     same(&data, "opened with keystream");
 }
 
-/// No way to open releases anything under a tag that is not that of the message.
+/// Checks that no way to open releases anything under a tag that is not that of the message.
 fn releases_nothing<A: Aead>(
     cipher: &A,
     vector: &AeadVector,
@@ -293,7 +293,7 @@ fn releases_nothing<A: Aead>(
     assert_eq!(data, *ciphertext, "taken back by stripes, {}", what());
 }
 
-/// The nonce is refused by everything that takes one, and nothing is written.
+/// Checks that everything that takes a nonce rejects this one, and that nothing is written.
 fn refused<A: Aead>(cipher: &A, vector: &AeadVector, error: AeadError, what: &dyn Fn() -> String) {
     let AeadVector {
         nonce,
@@ -330,7 +330,7 @@ fn open_in_pieces<A: Aead>(cipher: &A, vector: &AeadVector) -> (Vec<u8>, Tag) {
     (data, cipher.finish(message))
 }
 
-/// The tag of stripes that are done from the last to the first.
+/// Returns the tag computed from stripes that are processed from the last to the first.
 fn by_stripes<A: Aead>(
     cipher: &A,
     vector: &AeadVector,
@@ -355,7 +355,7 @@ fn keystream<A: Aead>(cipher: &A, vector: &AeadVector) -> Vec<u8> {
     keystream
 }
 
-/// Pieces of 0, 1, 2, 4, 7 ... bytes: blocks are begun and ended everywhere.
+/// Returns pieces of 0, 1, 2, 4, 7 ... bytes, so that blocks start and end everywhere.
 fn pieces(mut data: &mut [u8]) -> Vec<&mut [u8]> {
     let mut pieces = Vec::new();
     let mut bytes = 0;
@@ -368,7 +368,7 @@ fn pieces(mut data: &mut [u8]) -> Vec<&mut [u8]> {
     pieces
 }
 
-/// Stripes of the least length, but every fourth of twice that.
+/// Returns stripes of the minimum length, but every fourth of twice that.
 fn stripes(mut data: &mut [u8]) -> Vec<(u64, &mut [u8])> {
     let mut stripes = Vec::new();
     let mut offset = 0;

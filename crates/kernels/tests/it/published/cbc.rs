@@ -65,8 +65,7 @@ fn check(vectors: &[CbcVector]) {
     }
 }
 
-/// What `run` makes of `input` in place, from buffer to buffer and block by block, if that is one
-/// thing.
+/// Returns the result of `run` for `input`: in place, from buffer to buffer and block by block, if they agree.
 fn each_way(
     input: &[u8],
     iv: [u8; 16],

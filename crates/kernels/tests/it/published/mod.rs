@@ -1,4 +1,4 @@
-//! Published vectors through every backend of every kernel.
+//! Published vectors on every backend of every kernel.
 
 mod aead;
 mod cbc;
@@ -6,8 +6,8 @@ mod chacha20;
 
 use oarlock_kernels::cpu::{Cpu, Feature};
 
-/// This CPU and those it becomes when features are hidden: one for every backend that a kernel
-/// can prefer on any of them, with the backend's name. With `feature` there is more than one.
+/// Returns this CPU and what it becomes when features are hidden: one CPU for every backend that a kernel can prefer on any
+/// of them, with the backend's name. If the CPU has `feature`, there are at least two.
 fn ways(feature: Feature, preferred: impl Fn(Cpu) -> &'static str) -> Vec<(&'static str, Cpu)> {
     let mut ways: Vec<(_, Cpu)> = Vec::new();
     for hidden in 0..1 << Feature::ALL.len() {
