@@ -1,4 +1,4 @@
-//! `oarlock-bench`: Oarlock compared with every peer.
+//! `oarlock-bench`: compares Oarlock with every peer.
 
 mod peers;
 mod programs;
@@ -107,12 +107,12 @@ mod tests {
     use super::*;
     use oarlock_measure::cases::{CASES, PUBLIC_KEY_CASES};
 
-    /// Every cipher, each way, and every public-key operation, of every peer on this machine.
+    /// Compares every cipher, in each direction, and every public-key operation of every peer on this machine.
     #[test]
     fn peers_and_oarlock_agree() {
         let cli = Cli::parse_from(["oarlock-bench"]);
         let compared = oarlock_measure::verify(&cli.args, PEERS).unwrap();
-        // OpenSSL does all of them; of the ciphers RustCrypto too, of the rest AWS-LC.
+        // OpenSSL has all of them; RustCrypto also has the ciphers, and AWS-LC the rest.
         let cases = CASES.len() + PUBLIC_KEY_CASES.len();
         assert!(compared >= 2 * cases, "{compared}");
     }

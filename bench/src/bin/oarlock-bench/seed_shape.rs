@@ -1,6 +1,5 @@
-//! `--seed-shape`: the measurement behind the figures of SILC's accelerator, the software crypto
-//! accelerator that Oarlock's options come from: AES in counter mode, 1 MiB in place, over and
-//! over, by one consumer.
+//! `--seed-shape`: the measurement behind the figures of SILC's accelerator, the software crypto accelerator that Oarlock's
+//! options come from: AES in counter mode, 1 MiB in place, repeatedly, by one consumer.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -13,7 +12,7 @@ use oarlock_measure::measuring::Summary;
 use oarlock_measure::output::{json, write_out};
 use serde::Serialize;
 
-/// One line.
+/// A line of the output.
 #[derive(Serialize)]
 struct SeedRow {
     case: &'static str,
@@ -21,13 +20,12 @@ struct SeedRow {
     key_bits: usize,
     cpus: usize,
     gbit_per_s: f64,
-    /// AES-128 by the accelerator of SILC, where there is a figure with these options.
+    /// The rate of SILC's accelerator with AES-128, if there is a figure for these options.
     seed_gbit_per_s: Option<f64>,
     seed_cores: Option<usize>,
 }
 
-/// Measures, with each set of options that the seed has a figure for, and writes a line for each
-/// key size.
+/// Measures each set of options for which the seed has a figure, and writes a line for each key size.
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Error> {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     if !args.json {
@@ -62,7 +60,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Error> {
     Ok(())
 }
 
-/// Gbit/s: the median of several stretches.
+/// Returns Gbit/s, the median of several periods.
 fn measure(accelerator: &Accelerator, key_bytes: usize, quick: bool) -> Result<f64, Error> {
     let key: Vec<u8> = (0..key_bytes as u8).collect();
     let mut cipher = accelerator.ctr(&key, &[0; 16])?;
@@ -73,7 +71,7 @@ fn measure(accelerator: &Accelerator, key_bytes: usize, quick: bool) -> Result<f
         (STRETCHES, STRETCH)
     };
     let mut rates = Vec::new();
-    // The first is unmeasured: threads start, and the plan finds its way.
+    // The first period is not measured: threads start, and the plan settles.
     for _ in 0..=stretches {
         let began = Instant::now();
         let mut calls = 0_u32;
@@ -107,7 +105,7 @@ fn shown(figure: &SeedRow) -> String {
     format!("{key_bits:>10} {gbit_per_s:>10.1} {seed:>8}  {options}{note}\n")
 }
 
-/// Options, what the seed made of AES-128 with them in Gbit/s, and on how many cores.
+/// Options, the seed's Gbit/s of AES-128 with them, and its number of cores.
 const SEEDS: &[(&str, f64, usize)] = &[
     ("", 2.0, 2),
     ("cipher_blocks=65536,cipher_streams=32", 5.68, 4),

@@ -1,4 +1,4 @@
-//! A process, with the CPU time and the memory that it and its children took.
+//! A process, with the CPU time and the memory that it and its children used.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -14,7 +14,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::system::interrupt;
 
-/// One that runs; it is killed if it is dropped.
+/// A running process, which is killed if this is dropped.
 pub(crate) struct Running {
     name: String,
     child: Child,
@@ -22,16 +22,16 @@ pub(crate) struct Running {
     is_over: bool,
 }
 
-/// How one ended.
+/// The result of a process that has ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
-    /// Its own, and that of those of its descendants that were waited for: `ssh` by `scp`, shell and
-    /// command by `sshd`. The kernel counts it to the nanosecond, and other programs do not add to it.
+    /// CPU time of the process and of the descendants that were waited for: `ssh` by `scp`, shell and command by `sshd`. The
+    /// kernel counts it to the nanosecond, and other programs do not add to it.
     pub(crate) cpu_seconds: f64,
-    /// The most that it, or one of those descendants, had in memory. At least as much as we have had
-    /// ourselves: a child begins with its parent's maximum, and execve keeps it (the kernel's
-    /// `exec_mmap` in fs/exec.c, setmax_mm_hiwater_rss). So we stay small.
+    /// The greatest resident set of the process or of one of those descendants. It is at least this program's own: a child
+    /// starts with its parent's maximum, and execve keeps it (the kernel's `exec_mmap` in fs/exec.c, setmax_mm_hiwater_rss).
+    /// This program therefore stays small.
     pub(crate) resident_bytes: u64,
 }
 
@@ -54,7 +54,7 @@ impl Running {
         }
     }
 
-    /// What it writes, where its command says so.
+    /// Returns the process's output, if its command pipes it.
     pub(crate) fn take_stdout(&mut self) -> Option<ChildStdout> {
         self.child.stdout.take()
     }
@@ -63,7 +63,7 @@ impl Running {
         self.child.id()
     }
 
-    /// Waits until it has ended, and kills it if that takes longer than `limit`.
+    /// Waits until the process has ended, and kills it after `limit`.
     pub(crate) fn end(mut self, limit: Duration) -> Result<Ended, Error> {
         if !is_ready(self.end.as_fd(), limit)? {
             return Err(Error::Failed(format!(
@@ -73,10 +73,10 @@ impl Running {
             )));
         }
         let mut status = 0;
-        // SAFETY: all zeros is a value of it: integers alone.
+        // SAFETY: `rusage` consists of integers, for which all zeros are valid.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
         let id = self.child.id().cast_signed();
-        // SAFETY: the child is ours and was not waited for, and both places are good for writing.
+        // SAFETY: the child is ours and was not waited for, and both results have room.
         let waited = unsafe { libc::wait4(id, &mut status, 0, &mut usage) };
         if waited < 0 {
             return Err(Error::io(&self.name)(io::Error::last_os_error()));
@@ -86,14 +86,14 @@ impl Running {
         Ok(Ended {
             status: ExitStatus::from_raw(status),
             cpu_seconds: seconds(usage.ru_utime) + seconds(usage.ru_stime),
-            // In KiB (getrusage(2)).
+            // `ru_maxrss` is in KiB (getrusage(2)).
             resident_bytes: usage.ru_maxrss.cast_unsigned() * 1024,
         })
     }
 }
 
 impl AsFd for Running {
-    /// Readable when it has ended.
+    /// Returns a descriptor that is readable once the process has ended.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.end.as_fd()
     }
@@ -112,7 +112,7 @@ fn is_ready(fd: BorrowedFd<'_>, limit: Duration) -> Result<bool, Error> {
     Ok(ready(&[fd], limit)? == Some(0))
 }
 
-/// The first of `fds` that can be read from, or `None` after `limit`.
+/// Returns the index of the first of `fds` that is readable, or `None` after `limit`.
 pub(crate) fn ready(fds: &[BorrowedFd<'_>], limit: Duration) -> Result<Option<usize>, Error> {
     let mut polled: Vec<_> = fds
         .iter()
@@ -131,7 +131,7 @@ pub(crate) fn ready(fds: &[BorrowedFd<'_>], limit: Duration) -> Result<Option<us
     Ok(polled.iter().position(|fd| !fd.revents().is_empty()))
 }
 
-/// What a command writes, if it ends well.
+/// Returns the output of a command, which must succeed.
 pub(crate) fn said(command: &mut Command) -> Result<String, Error> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command
@@ -145,12 +145,12 @@ pub(crate) fn said(command: &mut Command) -> Result<String, Error> {
     Err(Error::Failed(format!("{name}: {}", why.trim())))
 }
 
-/// A script for a shell that ends when it has taken 20 ms of CPU time by the kernel's own count: the
-/// first figure of `schedstat`, in nanoseconds.
+/// A shell script that ends when it has used 20 ms of CPU time by the kernel's own count: the first figure of `schedstat`,
+/// in nanoseconds.
 #[cfg(test)]
 pub(crate) const BUSY: &str = "ns=0; \
      while [ $ns -lt 20000000 ]; do read -r ns rest < /proc/self/schedstat || exit; done";
-/// What it takes at least by getrusage(2), which rounds to microseconds.
+/// The least CPU time of that script by getrusage(2), which rounds to microseconds.
 #[cfg(test)]
 pub(crate) const BUSY_SECONDS_MIN: f64 = 0.0199;
 
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn the_time_of_children_that_were_waited_for_counts() {
-        // In a shell of the shell.
+        // A shell inside a shell.
         let script = format!("sh -c '{BUSY}'; exit 3");
         let mut command = Command::new("sh");
         let running = Running::start(command.args(["-c", &script])).unwrap();

@@ -1,8 +1,8 @@
-//! `--openssl`: which OpenSSL this program and all that it starts find.
+//! `--openssl`: selects the OpenSSL of this program and of all that it starts.
 //!
-//! Where the loader and the shell look is decided when a process starts, so this program starts itself
-//! once more. Then libcrypto, the program `openssl`, every program that is linked with them, and this
-//! program as it runs itself for targets are of the same release.
+//! The search paths of the loader and the shell are fixed when a process starts, so this program starts itself again. Then
+//! libcrypto, the program `openssl`, every program that is linked with them, and the copies of this program that measure
+//! targets use the same release.
 
 use std::env;
 use std::ffi::OsString;
@@ -15,7 +15,7 @@ use oarlock_measure::peers::openssl;
 
 use super::fetched;
 
-/// A series of releases.
+/// A release series.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum OpenSsl {
     /// The machine's own
@@ -38,7 +38,7 @@ impl OpenSsl {
         }
     }
 
-    /// Returns in a process that has it.
+    /// Restarts this program with that OpenSSL; returns if the process already has it.
     pub(crate) fn choose(self) -> Result<(), Error> {
         let series = self.series();
         if self != Self::V30 {
@@ -98,7 +98,7 @@ mod tests {
     fn places_come_before_others() {
         let before = |others: Option<&str>| before(Path::new("/a/lib"), others.map(Into::into));
         assert_eq!(before(None), "/a/lib");
-        // An empty entry is the present folder.
+        // An empty entry would mean the current directory.
         assert_eq!(before(Some("")), "/a/lib");
         assert_eq!(before(Some("/b:/c")), "/a/lib:/b:/c");
     }

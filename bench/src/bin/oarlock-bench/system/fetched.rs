@@ -1,4 +1,4 @@
-//! Libraries and programs that `cargo xtask peers` made.
+//! Libraries and programs built by `cargo xtask peers`.
 #![allow(unsafe_code)]
 
 use std::env;
@@ -11,17 +11,17 @@ use oarlock_measure::Error;
 pub(crate) fn load(file: &str) -> Result<Library, Error> {
     let path = find(file)
         .ok_or_else(|| Error::Unavailable("not fetched yet: run `cargo xtask peers`".to_owned()))?;
-    // SAFETY: the file is what `cargo xtask peers` built, whose initialisers may run in any process.
+    // SAFETY: `cargo xtask peers` built the file, whose initialisers may run in any process.
     unsafe { Library::new(&path) }
         .map_err(|error| Error::Failed(format!("{}: {error}", path.display())))
 }
 
-/// A function of a library that [`load`] has loaded.
+/// Returns a function of a library that [`load`] has loaded.
 ///
 /// # Safety
-/// `T` is the type of the function of that name, which is not called when the library has gone.
+/// `T` is the type of the function with that name, and the function is not called after the library is unloaded.
 pub(crate) unsafe fn symbol<T: Copy>(library: &Library, name: &str) -> Result<T, Error> {
-    // SAFETY: the caller knows the type of the function, and keeps the library.
+    // SAFETY: the caller guarantees the function's type, and keeps the library.
     let symbol = unsafe { library.get::<T>(name) };
     symbol.map(|symbol| *symbol).map_err(|_| {
         Error::Unavailable(
@@ -30,17 +30,17 @@ pub(crate) unsafe fn symbol<T: Copy>(library: &Library, name: &str) -> Result<T,
     })
 }
 
-/// What a function says that gives a static string.
+/// Returns the string of a function that returns a static one.
 ///
 /// # Safety
-/// It takes nothing, its string ends with a zero byte, and its library is loaded.
+/// The function has no parameters, its string ends with a zero byte, and its library is loaded.
 pub(crate) unsafe fn said_by(function: unsafe extern "C" fn() -> *const c_char) -> String {
-    // SAFETY: the caller says that the function takes nothing, and that its string ends with a zero byte.
+    // SAFETY: the caller guarantees that the function has no parameters, and that its string ends with a zero byte.
     let text = unsafe { CStr::from_ptr(function()) };
     text.to_string_lossy().into_owned()
 }
 
-/// In the target folder: the one this program lies in, the one cargo was told, the usual one.
+/// Searches the target directory: the one that holds this program, the one set for cargo, then the default one.
 pub(crate) fn find(file: &str) -> Option<PathBuf> {
     let program = env::current_exe().unwrap_or_default();
     let told = env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);

@@ -1,4 +1,4 @@
-//! Ctrl-C and its kin, seen between measurements, so that what was made in memory is removed.
+//! Ctrl-C and similar signals, noticed between measurements, so that files in memory are removed.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 use oarlock_measure::Error;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-/// From now on SIGINT, SIGTERM and SIGHUP, unless they are ignored, as under nohup, make [`check`]
-/// fail, stop any wait for a process, and end nothing else.
+/// Catches SIGINT, SIGTERM and SIGHUP unless they are ignored, as under nohup. From then on they only make [`check`] fail
+/// and stop any wait for a process.
 pub(crate) fn catch() -> Result<(), Error> {
     if SIGNAL.get().is_some() {
         return Ok(());
@@ -23,7 +23,7 @@ pub(crate) fn catch() -> Result<(), Error> {
     Ok(())
 }
 
-/// Fails when such a signal has come.
+/// Fails if such a signal has arrived.
 pub(crate) fn check() -> Result<(), Error> {
     match SIGNAL.get().map(|signal| signal.load(Ordering::Relaxed)) {
         None | Some(0) => Ok(()),
@@ -31,7 +31,7 @@ pub(crate) fn check() -> Result<(), Error> {
     }
 }
 
-/// By what the kernel says of a process: bit N - 1 of `SigIgn` stands for signal N (proc(5)).
+/// Whether a process ignores `signal`, from its status: bit N - 1 of `SigIgn` is signal N (proc(5)).
 fn is_ignored(status: &str, signal: i32) -> bool {
     let masks = status
         .lines()

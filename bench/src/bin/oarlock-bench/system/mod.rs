@@ -1,4 +1,4 @@
-//! This machine: signals, processes and where they run, and what `cargo xtask peers` built.
+//! This machine: signals, processes and their CPUs, and what `cargo xtask peers` built.
 
 pub(crate) mod child;
 mod chosen;

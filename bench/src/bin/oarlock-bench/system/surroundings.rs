@@ -1,4 +1,4 @@
-//! Where what is measured takes place.
+//! The conditions of a measurement: CPUs, competing processes, networks.
 
 use std::fs::File;
 use std::process::Command;
@@ -11,18 +11,18 @@ use rustix::thread::{
 
 use super::child::Running;
 
-/// Binds this thread to the first of its CPUs during `work`; a process it starts inherits that.
+/// Binds this thread to the first of its CPUs during `work`; processes it starts inherit that.
 pub(crate) fn on_one_cpu<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     on_cpu(|cpus| cpus.next(), work)
 }
 
-/// As [`on_one_cpu`], on the last of them: another one, where there are two.
+/// Like [`on_one_cpu`], but on the last CPU, which is another one if there are two.
 pub(crate) fn on_last_cpu<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     on_cpu(|cpus| cpus.last(), work)
 }
 
-/// Keeps the last of this thread's CPUs busy with another process during `work`, which competes with one that `work`
-/// starts. It ends with this one, however that ends.
+/// Keeps the last of this thread's CPUs busy during `work` with another process, which competes with those that `work`
+/// starts. The process ends with this one in any case.
 pub(crate) fn beside_a_busy_cpu<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     let mut busy = Command::new("sh");
     busy.args(["-c", "while kill -0 $PPID; do :; done"]);
@@ -46,8 +46,8 @@ fn on_cpu<T>(
     result
 }
 
-/// Has this thread in the network namespace `name` of ip-netns(8) during `work`; sockets it makes and processes it
-/// starts stay there.
+/// Moves this thread to the network namespace `name` of ip-netns(8) during `work`; sockets and processes it creates stay
+/// there.
 pub(crate) fn in_network<T>(
     name: &str,
     work: impl FnOnce() -> Result<T, Error>,

@@ -1,4 +1,4 @@
-//! Whether a target is met, by what was measured.
+//! Decides from measurements whether a target is met.
 
 use oarlock_measure::cases::Size;
 use oarlock_measure::measuring::Summary;
@@ -10,7 +10,7 @@ use super::outcome::Outcome;
 use super::target::{Comparison, Depth, Process, ProgramQuantity, Sizes, Target};
 use crate::programs::{Compared, Quantity};
 
-/// What `measured` says of a target, under its name; or why nothing can be said.
+/// Returns the outcome of a target under its name, or why there is none.
 pub(super) fn judge(name: &str, target: &Target, measured: &Measured) -> Result<Outcome, String> {
     let (ratio, note) = match (target.comparison, measured) {
         (Comparison::Cipher(_, sizes), Measured::Ratios(ratios)) => cipher(sizes, ratios)?,
@@ -30,10 +30,10 @@ pub(super) fn judge(name: &str, target: &Target, measured: &Measured) -> Result<
     ))
 }
 
-/// Least, median and greatest ratio, and a note.
+/// The least, median and greatest ratio, and a note.
 type Judged = ([f64; 3], String);
 
-/// The least ratio at these sizes counts.
+/// Returns the ratio at the worst of these sizes.
 fn cipher(sizes: Sizes, ratios: &[Ratio]) -> Result<Judged, String> {
     let mine = || {
         ratios
@@ -55,7 +55,7 @@ fn cipher(sizes: Sizes, ratios: &[Ratio]) -> Result<Judged, String> {
     Ok((three(worst), note))
 }
 
-/// The least ratio over one of `vs` counts.
+/// Returns the worst ratio over one of `vs`.
 fn public_key(depth: Depth, vs: &[&str], ratios: &[Ratio]) -> Result<Judged, String> {
     let is_mine = |ratio: &&Ratio| {
         let is_a_cipher = ratio.case.starts_with("aes-");
@@ -79,7 +79,7 @@ fn public_key(depth: Depth, vs: &[&str], ratios: &[Ratio]) -> Result<Judged, Str
     Ok((three(worst), note))
 }
 
-/// The median time of the better library, plus what is allowed, over Oarlock's times.
+/// Returns the ratio of the better library's median time, plus an allowance, to Oarlock's times.
 fn first(process: Process, times: &[Vec<First>; 3]) -> Judged {
     let [ours, openssl, aws_lc] = times.each_ref().map(|times| {
         let us = times.iter().map(|one| match process {
@@ -97,7 +97,7 @@ fn first(process: Process, times: &[Vec<First>; 3]) -> Judged {
     (ratios, note)
 }
 
-/// Ours and theirs, the better way round, or against a bound.
+/// Returns the ratio of ours to theirs such that more is better, or a ratio to a bound.
 fn program(wanted: &ProgramQuantity, compared: &[Compared]) -> Result<Judged, String> {
     let found = compared.iter().find(|compared| {
         compared.vs == wanted.vs
@@ -140,7 +140,7 @@ fn program(wanted: &ProgramQuantity, compared: &[Compared]) -> Result<Judged, St
         Quantity::ResidentMib => RESIDENT_MIB_MAX / ours,
     });
     if matches!(wanted.figure, Quantity::ResidentMib | Quantity::Right) {
-        // A bound holds for every run.
+        // A bound must hold in every run.
         ratios.median = ratios.min;
     }
     Ok((spread(&ratios), compared.note()))
@@ -165,7 +165,7 @@ const START_MS_ALLOWED: f64 = 0.4;
 const READ_NS_ALLOWED: f64 = 2000.0;
 const ADDED_US_P50_MAX: f64 = 150.0;
 const ADDED_US_P99_MAX: f64 = 300.0;
-/// Whatever the size, of everything that is not mapped and not scrypt's own.
+/// The limit for any size, for memory that is neither mapped nor scrypt's own.
 const RESIDENT_MIB_MAX: f64 = 64.0;
 
 #[cfg(test)]
@@ -175,7 +175,7 @@ mod tests {
     use crate::programs::STOCK;
     use oarlock_measure::cases::glob;
 
-    /// What comes of the target whose line for `case` holds `what`: measured, met, note.
+    /// Judges the target whose line for `case` contains `what`: measured, met, note.
     fn judged(case: &str, what: &str, measured: &Measured) -> (Option<f64>, bool, String) {
         let is_of = |target: &&Target| {
             let mut cases = target.cases.iter();

@@ -1,4 +1,4 @@
-//! Measures what targets are about: mostly by this program run again, on the CPUs that they name.
+//! Measures the cases of targets, mostly by running this program again on the CPUs that they specify.
 
 use std::process::Command;
 
@@ -13,13 +13,13 @@ use crate::programs::{self, Compared, Named, ProgramCase, Setup, enc};
 use crate::system::interrupt;
 use crate::system::surroundings::{beside_a_busy_cpu, on_one_cpu};
 
-/// What came out for a case.
+/// The measurement of a case.
 pub(super) enum Measured {
     Ratios(Vec<Ratio>),
-    /// First operations of Oarlock, OpenSSL and AWS-LC.
+    /// The first operations of Oarlock, OpenSSL and AWS-LC.
     Firsts([Vec<First>; 3]),
     Compared(Vec<Compared>),
-    /// Theirs over ours, pair by pair.
+    /// Their time over ours, pair by pair.
     Enc(Vec<f64>),
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Measuring<'a> {
     named: &'a Named,
     quick: bool,
     programs: Vec<ProgramCase>,
-    /// Without the provider, and with.
+    /// Set-ups without the provider, and with it.
     setups: [Option<Result<Setup, Error>>; 2],
 }
 
@@ -42,7 +42,7 @@ impl<'a> Measuring<'a> {
         }
     }
 
-    /// Measures what decides `target` for `case`, and others that are measured with it.
+    /// Measures what decides `target` for `case`, and all other targets of the same group.
     pub(super) fn measure(&mut self, case: &str, target: &Target) -> Result<Measured, Error> {
         match target.comparison {
             Comparison::Cipher(run, _) => {
@@ -59,7 +59,7 @@ impl<'a> Measuring<'a> {
         }
     }
 
-    /// The same once more and again: each ratio becomes the median of three.
+    /// Measures twice more, and returns the median of three for each ratio.
     pub(super) fn measure_again(
         &mut self,
         case: &str,
@@ -94,7 +94,7 @@ impl<'a> Measuring<'a> {
         Ok(ratios)
     }
 
-    /// Measures first operations of Oarlock, OpenSSL and AWS-LC, in turn.
+    /// Measures the first operations of Oarlock, OpenSSL and AWS-LC, in turn.
     fn firsts(&self, case: &str) -> Result<[Vec<First>; 3], Error> {
         let mut times = [Vec::new(), Vec::new(), Vec::new()];
         for _ in 0..if self.quick { 5 } else { 15 } {
@@ -123,7 +123,7 @@ impl<'a> Measuring<'a> {
             .and_then(|setup| case.measure(setup))
     }
 
-    /// Fails when a signal has asked it to stop.
+    /// Fails if a signal has asked this program to stop.
     pub(super) fn go_on(&self) -> Result<(), Error> {
         interrupt::check()
     }
@@ -144,13 +144,13 @@ fn medians(runs: &[Vec<Ratio>]) -> Vec<Ratio> {
     ratios
 }
 
-/// This program, to be run again.
+/// Returns a command that runs this program.
 fn this_program() -> Result<Command, Error> {
     let program = std::env::current_exe().map_err(Error::io("this program"))?;
     Ok(Command::new(program))
 }
 
-/// What a run of this program writes.
+/// Returns the output of a run of this program.
 fn output(command: &mut Command) -> Result<String, Error> {
     let output = command.output().map_err(Error::io("this program again"))?;
     if output.status.success() {
@@ -161,7 +161,7 @@ fn output(command: &mut Command) -> Result<String, Error> {
     Err(Error::Failed(why.replace('\n', "; ")))
 }
 
-/// A line of what it writes.
+/// Parses a line of that output.
 fn read<T: DeserializeOwned>(line: &str) -> Result<T, Error> {
     serde_json::from_str(line).map_err(|error| Error::Failed(format!("{line:?}: {error}")))
 }

@@ -1,13 +1,13 @@
-//! `--targets`: what this project has promised, each target measured as it was promised.
+//! `--targets`: the project's promises, each measured as promised.
 //!
 //! ```text
-//! table.rs    bench/targets.toml, read     measure.rs  what they are about, measured
-//! target.rs   what a line of it says       judge.rs    whether it is met
-//!                                          outcome.rs  what is told
+//! table.rs    reads bench/targets.toml      measure.rs  measures targets
+//! target.rs   a line of it                  judge.rs    decides whether they are met
+//!                                           outcome.rs  the result to print
 //! ```
 //!
-//! Ratios come from this program run again: on all CPUs, or on one. A
-//! target that holds for many sizes is as good as the worst of them.
+//! The ratios come from running this program again, on all CPUs or on one. A target for many sizes is as good as the worst
+//! of them.
 
 mod judge;
 mod measure;
@@ -33,14 +33,14 @@ use outcome::Outcome;
 use table::targets;
 use target::{Comparison, Target};
 
-/// Measures the targets whose names `pattern` matches and writes a line for each.
+/// Measures the targets whose names match `pattern`, and writes a line for each.
 pub(crate) fn run(
     args: &Args,
     named: &programs::Named,
     pattern: &str,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    // Lines that take long are measured where the pattern begins as they do.
+    // Slow targets are measured only if the pattern names their prefix.
     let asked = |line: &NamedTarget| {
         let is_allowed = match line.target.of_matrix {
             true => pattern.starts_with("class"),
@@ -75,7 +75,7 @@ pub(crate) fn run(
         let Some(line) = lines.first() else { continue };
         let mut measured = measuring.measure(&case, &line.target);
         measuring.go_on()?;
-        // The worst of twenty points falls short by chance now and then: it is to do so for good.
+        // The worst of twenty points is sometimes below the target by chance, so a failure is measured again.
         let falls_short = |measured: &Measured| {
             let judged = lines
                 .iter()
@@ -131,7 +131,7 @@ pub(crate) fn run(
     )))
 }
 
-/// Lines that one measurement of a case decides.
+/// Targets that one measurement of a case decides.
 struct Group {
     case: String,
     lines: Vec<NamedTarget>,
@@ -142,7 +142,7 @@ struct NamedTarget {
     target: Target,
 }
 
-/// All lines on a CPU of `class`, in the order in which they are measured: those of whole programs case by case.
+/// Returns all targets on a CPU of `class`, in the order of measurement: those of whole programs grouped by case.
 fn groups<'a>(targets: &'a [Target], class: CpuClass) -> Vec<Group> {
     let group = |case: &str, targets: &mut dyn Iterator<Item = &'a Target>| Group {
         case: case.to_owned(),
@@ -189,7 +189,8 @@ fn groups<'a>(targets: &'a [Target], class: CpuClass) -> Vec<Group> {
     groups
 }
 
-/// Without lines over BoringSSL where it is not built, which nobody has to do, and says so of those `asked` for.
+/// Removes targets over BoringSSL if that is not built, since building it is optional, and reports those that `asked`
+/// selects.
 fn leave_out_boringssl(groups: &mut [Group], asked: &dyn Fn(&NamedTarget) -> bool) {
     if boringssl::is_here() {
         return;

@@ -1,13 +1,13 @@
-//! What came out for one target.
+//! The outcome of one target.
 
 use serde::Serialize;
 
-/// Required and measured.
+/// The required and the measured ratio.
 #[derive(Serialize)]
 pub(super) struct Outcome {
     pub(super) target: String,
     pub(super) required: f64,
-    /// None where it could not be measured; `note` says why.
+    /// `None` if it could not be measured; `note` says why.
     pub(super) measured: Option<f64>,
     pub(super) min: Option<f64>,
     pub(super) max: Option<f64>,
@@ -29,7 +29,7 @@ impl Outcome {
         }
     }
 
-    /// Where OpenSSL does it, as without us.
+    /// Returns the outcome if OpenSSL serves the operation, with and without the provider.
     pub(super) fn not_offered(target: String, required: f64, why: String) -> Self {
         Self {
             met: true,
@@ -49,7 +49,7 @@ impl Outcome {
         }
     }
 
-    /// A line, for people.
+    /// Returns a line for people.
     pub(super) fn shown(&self) -> String {
         let Self {
             target,

@@ -1,4 +1,4 @@
-//! Reads every target out of `bench/targets.toml`: what the project promises, for which CPU classes.
+//! Reads all targets from `bench/targets.toml`: the promises, and the CPU classes they hold for.
 
 use std::collections::BTreeMap;
 
@@ -22,10 +22,10 @@ use crate::programs::server::{
 };
 use crate::programs::{Quantity, STOCK};
 
-/// In the order in which they are measured. Neighbours with the same cases and run share it.
+/// Returns the targets in the order of measurement. Neighbours with the same cases and run share a measurement.
 ///
 /// # Errors
-/// [`Error::Failed`] for a file that is wrong.
+/// [`Error::Failed`] for an invalid file.
 pub(super) fn targets() -> Result<Vec<Target>, Error> {
     read(TEXT)
 }
@@ -73,7 +73,7 @@ struct Line {
     matrix: bool,
 }
 
-/// One word stands for a list of cases, or for the other side of a program.
+/// One word for a list of cases, or for the other side of a program.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum OneOrMore {
@@ -260,7 +260,7 @@ impl From<PublicKeyLine> for Box<PublicKeyRun> {
     }
 }
 
-/// The run `name`, with what it takes from those that it is like.
+/// Returns the run `name`, with the values it inherits.
 fn run_of<T: DeserializeOwned>(runs: &BTreeMap<String, Table>, name: &str) -> Result<T, Error> {
     let mut whole = Table::new();
     let mut next = Some(name.to_owned());
@@ -284,7 +284,7 @@ fn wrong(what: impl std::fmt::Display) -> Error {
     Error::Failed(format!("bench/targets.toml: {what}"))
 }
 
-/// As long as the program runs, which reads the file once.
+/// Leaks a copy of `text`; the program reads the file once.
 fn kept(text: &str) -> &'static str {
     text.to_owned().leak()
 }

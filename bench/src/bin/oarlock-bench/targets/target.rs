@@ -1,4 +1,4 @@
-//! What a line of the table says.
+//! A line of the table of targets.
 
 use std::num::NonZero;
 
@@ -8,30 +8,30 @@ use oarlock_measure::cases::Size;
 use crate::programs::Quantity;
 use crate::programs::packets::{Line, Promise};
 
-/// What the project promises of some cases.
+/// A promise for some cases.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Target {
-    /// Names; of whole programs, patterns.
+    /// Names of cases; for whole programs, patterns.
     pub(super) cases: &'static [&'static str],
     pub(super) comparison: Comparison,
-    /// How a line of output goes on after the case and the point.
+    /// The part of an output line after the case and the point.
     pub(super) what: &'static str,
-    /// The least ratio.
+    /// The least ratio that meets the target.
     pub(super) required: f64,
-    /// Letters of the CPU classes that it is promised for.
+    /// The letters of the CPU classes that it is promised for.
     pub(super) classes: &'static str,
-    /// Whether it belongs to the matrix of what is never slower, which `class-*` names.
+    /// Whether it belongs to the never-slower matrix, whose lines begin with `class-*`.
     pub(super) of_matrix: bool,
-    /// The series of OpenSSL that it is promised for, as in `3.0`; `None`: any.
+    /// The OpenSSL series that it is promised for, such as `3.0`; `None` for any.
     pub(super) series: Option<&'static str>,
 }
 
-/// What is compared.
+/// The kind of comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Comparison {
-    /// A cipher, at sizes of a request: the least ratio counts.
+    /// A cipher at request sizes; the least ratio counts.
     Cipher(&'static CipherRun, Sizes),
-    /// Public-key operations: the least ratio over one of these peers counts.
+    /// Public-key operations; the least ratio over one of these peers counts.
     PublicKey(&'static PublicKeyRun, Depth, &'static [&'static str]),
     /// The first public-key operation of a process.
     First(Process),
@@ -41,39 +41,39 @@ pub(super) enum Comparison {
     Enc,
 }
 
-/// Options of one run of this program.
+/// The options of one run of this program for ciphers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct CipherRun {
     pub(super) cpu: CpuLimit,
-    /// Or [`EVERY_CPU`].
+    /// The number of threads, or [`EVERY_CPU`].
     pub(super) threads: usize,
     pub(super) fresh_nonce: bool,
-    /// The peer; of several, the one that Oarlock compares worst with counts.
+    /// The peer; of several, the one with the least ratio counts.
     pub(super) peer: &'static str,
     pub(super) sizes: &'static str,
     pub(super) mode: &'static str,
-    /// Before a call or a burst.
+    /// The pause before a call or a burst.
     pub(super) idle_ms: &'static str,
-    /// Forced on Oarlock, where there is one.
+    /// The strategy that Oarlock is forced to use, if any.
     pub(super) strategy: Option<&'static str>,
-    /// The duration of a sample, where the usual is too short to be a steady state.
+    /// The length of a sample, if the default is too short for a steady state.
     pub(super) sample_ms: Option<&'static str>,
 }
 
-/// Stands for one thread for each CPU.
+/// One thread for each CPU.
 pub(super) const EVERY_CPU: usize = 0;
 
-/// What a run has of the CPUs.
+/// The CPUs that a run may use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum CpuLimit {
     None,
     /// Bound to one CPU, as by `taskset`.
     OneCpu,
-    /// All, but a thread of another process is busy on the last.
+    /// All CPUs, while another process keeps the last one busy.
     Beside,
 }
 
-/// Sizes of a request, and the pause before a call or a burst.
+/// Request sizes, and the pause before a call or a burst.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sizes {
     first: &'static str,
@@ -82,7 +82,7 @@ pub(super) struct Sizes {
     idle_ms: Option<u64>,
 }
 
-/// Options of one run of this program.
+/// The options of one run of this program for public-key operations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct PublicKeyRun {
     pub(super) threads: usize,
@@ -90,23 +90,23 @@ pub(super) struct PublicKeyRun {
     pub(super) beside: Beside,
 }
 
-/// The comparison that a target of public-key operations makes.
+/// The comparison for a public-key target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Beside {
     Peers(&'static str),
-    /// Its own jobs, when this number of waiting threads ask it.
+    /// Oarlock's own jobs, called by this number of waiting threads.
     Callers(&'static str),
-    /// Itself, without a cipher to do on every CPU.
+    /// Oarlock without a cipher running on every CPU.
     Mixed,
 }
 
-/// Which lines of a run count.
+/// The lines of a run that count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Depth {
     At(usize),
-    /// At each over the one before.
+    /// Each depth over the one before.
     Each,
-    /// The line of the cipher that runs at the same time, which has no depth.
+    /// The line of the cipher that runs at the same time; it has no depth.
     Cipher,
 }
 
@@ -116,20 +116,20 @@ pub(super) enum Process {
     ForkedChild,
 }
 
-/// Which of the figures of a program counts.
+/// The figure of a program that counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ProgramQuantity {
     pub(super) figure: Quantity,
     /// The other side.
     pub(super) vs: &'static str,
-    /// The bytes of a request; `None`: whatever there is.
+    /// The bytes of a request; `None` for any.
     pub(super) bytes: Option<usize>,
-    /// That ours was given; `None`: as many as it takes itself.
+    /// The threads that our side got; `None` for its default.
     pub(super) threads: Option<usize>,
 }
 
 impl Target {
-    /// A promise of a line of packets.
+    /// Returns the target of a promise for a line of packets.
     pub(super) fn of_packets(line: &'static Line, promise: &'static Promise) -> Self {
         Self {
             cases: std::slice::from_ref(&line.name),
@@ -147,7 +147,7 @@ impl Target {
         }
     }
 
-    /// Returns, for a target of the matrix, one for each size that is measured.
+    /// Splits a target of the matrix into one for each measured size.
     pub(super) fn by_size(self) -> Vec<Self> {
         match self.comparison {
             Comparison::Cipher(run, _) if self.of_matrix => {
@@ -163,13 +163,13 @@ impl Target {
         }
     }
 
-    /// Whether a line takes the worst of many points at which Oarlock is measured against itself.
+    /// Whether the target takes the worst of many points at which Oarlock is compared with itself.
     pub(super) fn is_the_worst_of_many(&self) -> bool {
         matches!(self.comparison, Comparison::Cipher(run, sizes)
             if !self.of_matrix && run.peer.starts_with("inline") && sizes.first != sizes.last)
     }
 
-    /// Whether it compares with the peer of that name.
+    /// Whether the target compares with the peer of that name.
     pub(super) fn is_over(&self, peer: &str) -> bool {
         match self.comparison {
             Comparison::Cipher(run, _) => run.peer == peer,
@@ -178,18 +178,18 @@ impl Target {
         }
     }
 
-    /// Whether it is promised for CPUs of `class`.
+    /// Whether the target is promised for CPUs of `class`.
     pub(super) fn is_promised_for(&self, class: CpuClass) -> bool {
         self.classes.contains(class.letter())
     }
 
-    /// Whether it is promised for an OpenSSL that calls itself `version`, as in `OpenSSL 3.0.19 27 Jan 2026`.
+    /// Whether the target is promised for an OpenSSL with this version text, such as `OpenSSL 3.0.19 27 Jan 2026`.
     pub(super) fn is_about(&self, version: &str) -> bool {
         self.series
             .is_none_or(|series| version.starts_with(&format!("OpenSSL {series}.")))
     }
 
-    /// Its line for `case` on a CPU of `class`.
+    /// Returns the target's line for `case` on a CPU of `class`.
     pub(super) fn line(&self, case: &str, class: CpuClass) -> String {
         let name = self.name(case);
         match self.of_matrix {
@@ -198,7 +198,7 @@ impl Target {
         }
     }
 
-    /// Its line, whatever the CPU.
+    /// Returns the target's line without the CPU class.
     pub(super) fn name(&self, case: &str) -> String {
         let point = match self.comparison {
             Comparison::Cipher(_, sizes) => sizes.name(),
@@ -216,7 +216,7 @@ impl Target {
         format!("{case}{point}: {}", self.what)
     }
 
-    /// Whether one measurement of a case decides both.
+    /// Whether one measurement of a case decides both targets.
     pub(super) fn is_measured_with(&self, other: &Self) -> bool {
         self.cases == other.cases
             && self.of_matrix == other.of_matrix
@@ -229,12 +229,12 @@ impl Target {
     }
 }
 
-/// One size.
+/// Returns a single size.
 pub(super) const fn at(size: &'static str) -> Sizes {
     to(size, size)
 }
 
-/// Sizes from the first to the last.
+/// Returns the sizes from `first` to `last`.
 pub(super) const fn to(first: &'static str, last: &'static str) -> Sizes {
     Sizes {
         first,
@@ -244,7 +244,7 @@ pub(super) const fn to(first: &'static str, last: &'static str) -> Sizes {
     }
 }
 
-/// Sizes from the first on, without the last.
+/// Returns the sizes from `first` to below `last`.
 pub(super) const fn below(first: &'static str, last: &'static str) -> Sizes {
     Sizes {
         has_last: false,
@@ -253,7 +253,7 @@ pub(super) const fn below(first: &'static str, last: &'static str) -> Sizes {
 }
 
 impl Sizes {
-    /// After a pause.
+    /// Adds a pause before each call or burst.
     pub(super) const fn after_ms(self, ms: u64) -> Self {
         Self {
             idle_ms: Some(ms),
@@ -270,7 +270,7 @@ impl Sizes {
         }
     }
 
-    /// Whether a request of `bytes`, after such a pause, is among them.
+    /// Whether a request of `bytes` after a pause of `idle_ms` is covered.
     pub(super) fn cover(self, bytes: usize, idle_ms: Option<u64>) -> bool {
         let of = |size: &str| size.parse::<Size>().map_or(0, |size| size.0);
         let (first, last) = (of(self.first), of(self.last));
@@ -281,7 +281,7 @@ impl Sizes {
 }
 
 impl CipherRun {
-    /// The options of the command line.
+    /// Returns the command-line options.
     pub(super) fn args(&self, case: &str) -> Vec<String> {
         let threads = match self.threads {
             EVERY_CPU => std::thread::available_parallelism().map_or(1, NonZero::get),
@@ -312,7 +312,7 @@ impl CipherRun {
 }
 
 impl PublicKeyRun {
-    /// The options of the command line.
+    /// Returns the command-line options.
     pub(super) fn args(&self, case: &str) -> Vec<String> {
         let threads = self.threads.to_string();
         let beside: &[&str] = match self.beside {
