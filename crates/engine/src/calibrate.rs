@@ -1,4 +1,4 @@
-//! Measures what the plan is based on.
+//! Measures the costs that plans are based on.
 
 use std::hint::{black_box, spin_loop};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use oarlock_threads::pool::Pool;
 use oarlock_threads::pool::{Role, Tickets};
 use oarlock_threads::prefetch::{Reader, Ring, RingSize, Source};
 
-/// Everything, within 20 ms where the machine is free.
+/// Measures all costs, within 20 ms on an idle machine.
 pub fn measure(engine: &Engine) -> Calibration {
     let machine = measure_machine(engine);
     let cpu = CpuDevice::new(engine.cpu);
@@ -65,7 +65,7 @@ pub fn measure(engine: &Engine) -> Calibration {
     }
 }
 
-/// One request after the other.
+/// A function that computes one request; calls follow each other.
 type Apply = Box<dyn FnMut(&mut [u8])>;
 
 fn request(opened: Opened, algorithm: Algorithm) -> Apply {
@@ -77,9 +77,9 @@ fn request(opened: Opened, algorithm: Algorithm) -> Apply {
             let mut counter = 0;
             Box::new(move |data| {
                 let blocks = data.len() / block_bytes;
-                // Only a driver can fail, and none is asked.
+                // Only a driver can fail, and no driver is involved.
                 let _ = key.apply(counter, 0, data.into());
-                // 8-byte blocks count 64 bits, ChaCha20 32, which a few milliseconds do not fill.
+                // Counters have 64 bits with 8-byte blocks and 32 with ChaCha20: too many to overflow in a few milliseconds.
                 counter += blocks as u128;
             })
         }
@@ -94,7 +94,7 @@ fn request(opened: Opened, algorithm: Algorithm) -> Apply {
         }
         Opened::Cbc(key) => {
             let mut iv = [0; 16];
-            // Decryption, which is what stripes are planned for.
+            // Decryption, because stripes are planned for it.
             Box::new(move |data| {
                 if let Some(key) = key.shared() {
                     key.decrypt(&mut iv, data.into());
@@ -105,8 +105,8 @@ fn request(opened: Opened, algorithm: Algorithm) -> Apply {
     }
 }
 
-/// Nanoseconds of setup and bytes per nanosecond: by the best of many short and of many long ones,
-/// since whatever disturbs a measurement makes it longer.
+/// Returns nanoseconds of setup and bytes per nanosecond. Uses the fastest of many short and many long requests, since any
+/// disturbance makes a measurement longer.
 fn measure_one(
     apply: &mut Apply,
     bytes_per_ns_expected: f64,
@@ -129,7 +129,7 @@ fn measure_one(
         }
     }) / repeats as f64;
     let between = (long_bytes - SHORT_BYTES) as f64;
-    // Short ones that were disturbed shall not make the long ones look faster than they were.
+    // A disturbed short request must not make the long ones look faster than they were.
     let bytes_per_ns = between / (long_ns - short_ns).max(0.75 * long_ns).max(1.0);
     let setup_ns = (short_ns - SHORT_BYTES as f64 / bytes_per_ns).max(0.0);
     (setup_ns, bytes_per_ns)
@@ -138,7 +138,7 @@ fn measure_one(
 fn least_ns(time: Duration, mut work: impl FnMut()) -> f64 {
     let began = Instant::now();
     let mut least = Duration::MAX;
-    // Once at least, whatever the time.
+    // At least once, whatever the time limit.
     loop {
         let start = Instant::now();
         work();
@@ -150,7 +150,7 @@ fn least_ns(time: Duration, mut work: impl FnMut()) -> f64 {
     }
 }
 
-/// As the tables say where no helper may run.
+/// Measures the costs between cores. If no helper may run, returns the figures of the tables.
 fn measure_machine(engine: &Engine) -> MachineCosts {
     let (told, _) = engine.costs.machine();
     let told = MachineCosts::from(told);
@@ -163,12 +163,12 @@ fn measure_machine(engine: &Engine) -> MachineCosts {
         };
     }
     let pool = engine.pool();
-    // The first start makes the thread.
+    // The first wake-up creates the thread.
     wait_for_helper(pool);
     let soon = || Instant::now() + TIME_OF_WAY;
-    // The kernel may leave the first in the queue of this busy CPU, which the pool then learns.
+    // The kernel may leave the first one in this busy CPU's queue, which the pool then learns.
     let wake_ns = measure_wake(pool, Instant::now() + 2 * TIME_OF_WAY);
-    // So that it is awake.
+    // Keeps the helper awake.
     wait_for_helper(pool);
     let handoff_ns = measure_handoff(pool, soon());
     let other_core = measure_other_core(engine, pool, soon());
@@ -180,7 +180,7 @@ fn measure_machine(engine: &Engine) -> MachineCosts {
     }
 }
 
-/// Posts work and waits for a helper, but not for long; how long it took.
+/// Posts work, waits for a helper up to a limit, and returns the time it took.
 fn wait_for_helper(pool: &Pool) -> Option<u64> {
     let began = Instant::now();
     let waited_ns = AtomicU64::new(0);
@@ -201,7 +201,7 @@ fn measure_wake(pool: &Pool, deadline: Instant) -> Option<u64> {
         while pool.awake() > 0 && began.elapsed() < WAIT_MAX {
             spin_loop();
         }
-        // Not while it still goes to sleep.
+        // Wait until the helper is really asleep.
         let began = Instant::now();
         while began.elapsed() < SETTLED {
             spin_loop();
@@ -213,11 +213,11 @@ fn measure_wake(pool: &Pool, deadline: Instant) -> Option<u64> {
         .take_while(|_| Instant::now() < deadline)
         .flatten()
         .collect();
-    // The upper quartile: counting on a helper that is late costs more than not calling it.
+    // The upper quartile: relying on a late helper costs more than not waking one.
     at(waits, 3, 4)
 }
 
-/// What is left of the time of work shared with a helper when its half is taken off.
+/// Returns the time of work shared with a helper, minus half the time of the work.
 fn measure_handoff(pool: &Pool, deadline: Instant) -> Option<u64> {
     let alone_ns = least_ns(Duration::from_micros(200), || {
         (0..UNITS).for_each(|number| unit(number.into()));
@@ -246,7 +246,7 @@ fn measure_handoff(pool: &Pool, deadline: Instant) -> Option<u64> {
     median(lost)
 }
 
-/// About 300 ns of work: a stripe is more, and of a stripe the ticket shall not count.
+/// About 300 ns of work. A real stripe is longer, and the cost of its ticket must not dominate.
 fn unit(number: u64) {
     let mut x = number | 1;
     for _ in 0..256 {
@@ -279,14 +279,14 @@ fn measure_own_core(engine: &Engine) -> Option<u64> {
     measure_taking(engine, deadline, |ring| ring.fill_for(WAIT_MAX) > 0)
 }
 
-/// Bytes a second that a consumer takes from a ring that `fill` has filled.
+/// Returns bytes per second that a consumer takes from a ring filled by `fill`.
 fn measure_taking(engine: &Engine, deadline: Instant, fill: impl Fn(&Ring) -> bool) -> Option<u64> {
     let xor = Xor::new(engine.cpu);
     let geometry = Geometry {
         block_shift: 4,
         counter_bits: 128,
     };
-    // Of its own budget: it is gone in a moment.
+    // With its own budget, since it exists only briefly.
     let reader = Reader::new(RING, Box::new(Pattern(xor)), &Arc::default(), usize::MAX)?;
     let ring = Arc::clone(reader.ring());
     let mut consumer = Consumer::new(reader, geometry, xor, 0);
@@ -312,7 +312,7 @@ fn measure_taking(engine: &Engine, deadline: Instant, fill: impl Fn(&Ring) -> bo
     median(rates)
 }
 
-/// Written as a kernel writes keystream.
+/// A source that writes like a keystream kernel.
 struct Pattern(Xor);
 
 impl Source for Pattern {
@@ -335,25 +335,25 @@ fn nanos(duration: Duration) -> u64 {
     duration.as_nanos() as u64
 }
 
-/// Shared by all algorithms; with what opens sessions and what helpers take, 20 ms in all.
+/// The time for all algorithms together. Opening sessions and measuring helpers bring the total to 20 ms.
 const TIME_OF_OPERATIONS: Duration = Duration::from_millis(11);
-/// For each way between cores, of which one takes twice as long.
+/// The time for each measurement between cores. One of them takes twice as long.
 const TIME_OF_WAY: Duration = Duration::from_micros(1_300);
-/// For a helper that does not come: one that has to be made takes 100 µs.
+/// The longest wait for a helper. Creating one takes 100 µs.
 const WAIT_MAX: Duration = Duration::from_millis(1);
-/// From the end of a helper's watch until it sleeps.
+/// The time between the end of a helper's spinning and its sleep.
 const SETTLED: Duration = Duration::from_micros(50);
 const WAKE_UPS: usize = 9;
 const HANDOFFS: usize = 31;
 const UNITS: u32 = 32;
 const ROUNDS: usize = 15;
 const SHORT_BYTES: usize = 64;
-/// So long that neither setup nor a look at the clock, of 20 to 80 ns, counts.
+/// Long enough that setup and reading the clock, 20 to 80 ns, do not matter.
 const LONG_NS: f64 = 10_000.0;
 const LONG_BYTES_MIN: usize = 1024;
 const LONG_BYTES_MAX: usize = 16 << 10;
 const BATCH_NS: f64 = 2_000.0;
-/// Half of what a cipher has by default, in granules of one that is worth it.
+/// Half of a cipher's default ring, in granules of a cipher that gains from prefetching.
 const RING: RingSize = RingSize {
     granule_bytes: 1024,
     segment: 64,
@@ -378,7 +378,7 @@ mod tests {
             let engine = setup.open().unwrap();
             let began = Instant::now();
             let calibration = measure(&engine);
-            // Told, not asserted: the machine may be busy.
+            // Printed and not asserted, because the machine may be busy.
             println!("{mask:?}, {threads} threads: {:?}", began.elapsed());
             calibration.validate().unwrap();
             for device in engine.devices() {
@@ -425,7 +425,7 @@ mod tests {
             .find(|one| (one.algorithm, &*one.device) == (Algorithm::ChaCha20, "cpu"))
             .unwrap();
         entry.bytes_per_second = 123_000_000_000;
-        // On a busy machine another device may have been measured to begin sooner.
+        // On a busy machine, another device may have measured a shorter setup.
         entry.setup_ns = 0;
         let engine = open(calibration).unwrap();
         let report = PlanReport::of(&engine, Algorithm::ChaCha20).unwrap();

@@ -1,5 +1,6 @@
-//! Hash functions and HMAC (FIPS 180-4, RFC 2104), chosen at run time. For the short messages of key derivation RustCrypto's
-//! are faster than aws-lc's, whose contexts are four times as large; of SHA-2 aws-lc compresses the blocks (`aws_lc/sha2.rs`).
+//! Hash functions and HMAC (FIPS 180-4, RFC 2104), selected at run time. For the short messages of key derivation,
+//! RustCrypto's are faster than aws-lc's, whose contexts are four times as large. For SHA-2, aws-lc compresses the blocks
+//! (`aws_lc/sha2.rs`).
 
 use hmac::digest::{FixedOutputReset, Reset};
 use hmac::{EagerHash, Mac};
@@ -11,7 +12,7 @@ use zeroize::Zeroize as _;
 use crate::aws_lc::sha2::{Sha224, Sha256, Sha384, Sha512, Sha512_224, Sha512_256};
 pub use crate::work::rsa::padding::Hash;
 
-/// The longest digest in bytes, SHA-512's.
+/// The longest digest in bytes, which is SHA-512's.
 pub const DIGEST_BYTES_MAX: usize = 64;
 
 macro_rules! digests {
@@ -22,21 +23,21 @@ macro_rules! digests {
         }
 
         impl Digest {
-            /// Begins a message.
+            /// Starts a message.
             pub fn new(hash: Hash) -> Self {
                 Self(match hash {
                     $(Hash::$hash => AnyDigest::$hash($hash::new()),)+
                 })
             }
 
-            /// Continues the message.
+            /// Appends data to the message.
             pub fn update(&mut self, data: &[u8]) {
                 match &mut self.0 {
                     $(AnyDigest::$hash(digest) => digest.update(data),)+
                 }
             }
 
-            /// Writes the digest to the beginning of `output`, and returns its length in bytes.
+            /// Writes the digest to the beginning of `output` and returns its length in bytes.
             pub fn finish(self, output: &mut [u8; DIGEST_BYTES_MAX]) -> usize {
                 match self.0 {
                     $(AnyDigest::$hash(digest) => put(&digest.finalize(), output),)+
@@ -49,7 +50,7 @@ macro_rules! digests {
 macro_rules! hmacs {
     ($($hash:ident)+) => {
         impl Hmac {
-            /// Takes a key and begins a message; `None` for a key longer than a block of the hash function.
+            /// Sets a key and starts a message. Returns `None` for a key longer than a block of the hash function.
             pub fn new(hash: Hash, key: &[u8]) -> Option<Self> {
                 Some(Self(match hash {
                     $(Hash::$hash => {
@@ -62,54 +63,55 @@ macro_rules! hmacs {
     };
 }
 
-/// A message on its way through a hash function.
+/// A hash of a message in progress.
 #[derive(Clone)]
 pub struct Digest(AnyDigest);
 
-/// A key of HMAC with a message on its way, and further ones after that without another key set-up. Wiped on drop.
+/// An HMAC key with a message in progress. Further messages need no new key setup. Wiped on drop.
 pub struct Hmac(Box<dyn Keyed>);
 
 digests! { Sha1 Sha224 Sha256 Sha384 Sha512 Sha512_224 Sha512_256 }
 hmacs! { Sha1 Sha224 Sha256 Sha384 Sha512 Sha512_224 Sha512_256 }
 
 impl Hmac {
-    /// Its hash function.
+    /// Returns the hash function.
     pub fn hash(&self) -> Hash {
         self.0.hash()
     }
 
-    /// Whether it is of this hash function and key, in time by their lengths alone.
+    /// Whether this is the HMAC of this hash function and key. The keys are compared in constant time.
     pub fn has(&self, hash: Hash, key: &[u8]) -> bool {
         self.hash() == hash && is_same(self.key(), key)
     }
 
-    /// The key, as it was given.
+    /// Returns the key that was set.
     pub fn key(&self) -> &[u8] {
         self.0.key()
     }
 
-    /// Continues the message.
+    /// Appends data to the message.
     pub fn update(&mut self, data: &[u8]) {
         self.0.update(data);
     }
 
-    /// Writes the tag to the beginning of `output`, and returns its length in bytes. The next message begins.
+    /// Writes the tag to the beginning of `output`, returns its length in bytes, and starts the next message.
     pub fn finish(&mut self, output: &mut [u8; DIGEST_BYTES_MAX]) -> usize {
         self.0.finish(output)
     }
 
-    /// Drops the message, and begins the next.
+    /// Discards the message and starts the next one.
     pub fn restart(&mut self) {
         self.0.restart();
     }
 
-    /// Returns another that goes on from here.
+    /// Returns a copy in the same state.
     pub fn copy(&mut self) -> Self {
         Self(self.0.copy())
     }
 }
 
-/// As long as the states of its hash function: TLS keeps several for each connection.
+/// An HMAC key of one hash function. Boxing it takes only the memory of its own states: TLS keeps several for each
+/// connection.
 trait Keyed: Send + Sync {
     fn hash(&self) -> Hash;
     fn key(&self) -> &[u8];
@@ -119,10 +121,10 @@ trait Keyed: Send + Sync {
     fn copy(&mut self) -> Box<dyn Keyed>;
 }
 
-/// A key with its states, for a hash function with blocks of this length.
+/// A key and its states for a hash function with blocks of `BYTES` bytes.
 #[derive(Clone)]
 struct KeyedBy<D: EagerHash, const BYTES: usize> {
-    /// Set up when it is first needed: a long message may go elsewhere.
+    /// The keyed state, set up when first needed: a long message may be computed elsewhere.
     hmac: Option<hmac::HmacReset<D>>,
     key: [u8; BYTES],
     key_bytes: u8,
@@ -136,7 +138,7 @@ impl<D: EagerHash, const BYTES: usize> KeyedBy<D, BYTES> {
         Some(Self {
             hmac: None,
             key: octets,
-            // No block is longer than 128 bytes.
+            // No hash function has blocks of more than 128 bytes.
             key_bytes: key.len() as u8,
             hash,
         })
@@ -182,7 +184,7 @@ where
         }
     }
 
-    /// Sets the key up before, so that no copy has to.
+    /// Sets up the key first, so that the copies need not.
     fn copy(&mut self) -> Box<dyn Keyed> {
         self.set_up();
         Box::new(self.clone())
@@ -196,7 +198,7 @@ impl<D: EagerHash, const BYTES: usize> Drop for KeyedBy<D, BYTES> {
 }
 
 impl Hash {
-    /// The length in bytes of the blocks that it works in: 64 or 128.
+    /// Returns the block length in bytes: 64 or 128.
     pub const fn block_bytes(self) -> usize {
         match self {
             Self::Sha1 | Self::Sha224 | Self::Sha256 => 64,
@@ -205,12 +207,12 @@ impl Hash {
     }
 }
 
-/// Whether two secrets are the same, in time by their lengths alone.
+/// Compares two secrets in time that depends only on their lengths.
 pub fn is_same(one: &[u8], other: &[u8]) -> bool {
     one.ct_eq(other).into()
 }
 
-/// Evaluates an expression with the type of HMAC by a hash function.
+/// Evaluates an expression with the HMAC type of a hash function.
 macro_rules! with_hmac {
     ($hash:expr, $mac:ident => $run:expr) => {{
         use crate::aws_lc::sha2::{Sha224, Sha256, Sha384, Sha512, Sha512_224, Sha512_256};
@@ -257,7 +259,7 @@ mod tests {
         Hash::Sha512_256,
     ];
 
-    /// HMAC by its definition (RFC 2104, section 2), around each hash function.
+    /// Computes HMAC by its definition (RFC 2104, section 2) with each hash function.
     #[test]
     fn hmac_is_what_it_is_defined_as() {
         for hash in ALL {

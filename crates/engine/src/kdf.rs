@@ -1,4 +1,4 @@
-//! Derivation of keys: HKDF (RFC 5869), the labels of TLS 1.3 (RFC 8446, 7.1), and the function of TLS 1.2 (RFC 5246, 5).
+//! Key derivation: HKDF (RFC 5869), the labels of TLS 1.3 (RFC 8446, 7.1), and the PRF of TLS 1.2 (RFC 5246, 5).
 
 use hmac::digest::Output;
 use hmac::{KeyInit, Mac};
@@ -7,7 +7,8 @@ use zeroize::Zeroize as _;
 use crate::Error;
 use crate::hash::{DIGEST_BYTES_MAX, Digest, Hash, keyed, with_hmac};
 
-/// HKDF-Extract: writes a pseudorandom key as long as a digest to the beginning of `output`, and returns its length.
+/// Computes HKDF-Extract. Writes a pseudorandom key as long as a digest to the beginning of `output`, and returns its
+/// length.
 pub fn extract(
     hash: Hash,
     salt: &[u8],
@@ -24,17 +25,17 @@ pub fn extract(
     hash.bytes()
 }
 
-/// HKDF-Expand: fills `output`. The info is the concatenation of `info`.
+/// Fills `output` by HKDF-Expand. The info is the concatenation of the parts of `info`.
 ///
 /// # Errors
-/// [`Error::InvalidInput`] where `output` is longer than 255 digests.
+/// [`Error::InvalidInput`] if `output` is longer than 255 digests.
 pub fn expand(hash: Hash, key: &[u8], info: &[&[u8]], output: &mut [u8]) -> Result<(), Error> {
     if output.len() > 255 * hash.bytes() {
         return Err(Error::InvalidInput(
             "HKDF: more than 255 digests of output".into(),
         ));
     }
-    // Each hash function has its own copy, in which the state of HMAC stays where it is.
+    // Each hash function gets its own copy of the code, which keeps the HMAC state in place.
     with_hmac!(hash, Mac => expand_by::<Mac>(key, info, output));
     Ok(())
 }
@@ -50,7 +51,7 @@ fn expand_by<M: Mac + KeyInit + Clone>(key: &[u8], info: &[&[u8]], output: &mut 
         hmac.update(&[counter]);
         hmac.finalize().into_bytes()
     };
-    // Most outputs are no longer than a digest: they need no copy.
+    // Most outputs fit in one digest and need no copy of the state.
     if blocks == 1 {
         let mut last = block(keyed, &[], 1);
         output.copy_from_slice(&last[..output.len()]);
@@ -67,11 +68,11 @@ fn expand_by<M: Mac + KeyInit + Clone>(key: &[u8], info: &[&[u8]], output: &mut 
     before.zeroize();
 }
 
-/// HKDF-Expand-Label: fills `output`. `prefix` is `b"tls13 "`, or `b"dtls13"` for DTLS (RFC 9147, 5.9).
+/// Fills `output` by HKDF-Expand-Label. `prefix` is `b"tls13 "`, or `b"dtls13"` for DTLS (RFC 9147, 5.9).
 ///
 /// # Errors
-/// [`Error::InvalidInput`] where prefix and label together, or the context, are longer than 255 bytes, or `output` than
-/// 65,535 bytes or 255 digests.
+/// [`Error::InvalidInput`] if prefix and label together, or the context, exceed 255 bytes, or `output` exceeds 65,535 bytes
+/// or 255 digests.
 pub fn expand_label(
     hash: Hash,
     secret: &[u8],
@@ -92,7 +93,7 @@ pub fn expand_label(
     let [high, low] = length.to_be_bytes();
     let (head, between) = ([high, low, label_bytes], [context_bytes]);
     let parts: [&[u8]; 5] = [&head, prefix, label, &between, context];
-    // In one piece, if it is of usual length: HMAC takes each piece through its buffer.
+    // Joined, if it has the usual length: HMAC would buffer each piece.
     let mut info = [0; 128];
     let bytes = parts.iter().map(|part| part.len()).sum::<usize>();
     let Some(info) = info.get_mut(..bytes) else {
@@ -106,13 +107,13 @@ pub fn expand_label(
     expand(hash, secret, &[info], output)
 }
 
-/// The digest of no bytes at all, with which TLS 1.3 goes from one secret to the next. Returns its length.
+/// Writes the digest of the empty message, which TLS 1.3 uses between secrets, and returns its length.
 pub fn digest_of_nothing(hash: Hash, output: &mut [u8; DIGEST_BYTES_MAX]) -> usize {
     Digest::new(hash).finish(output)
 }
 
-/// The function of TLS 1.2 with one hash function, P_hash: fills `output`. The seed, with the label before it, is the
-/// concatenation of `seed`.
+/// Fills `output` by the PRF of TLS 1.2 with one hash function, P_hash. The concatenation of `seed` is the label followed by
+/// the seed.
 pub fn tls12_prf(hash: Hash, secret: &[u8], seed: &[&[u8]], output: &mut [u8]) {
     with_hmac!(hash, Mac => tls12_prf_by::<Mac>(secret, seed, output));
 }
@@ -207,14 +208,14 @@ mod tests {
         extract(Hash::Sha256, &derived, &shared, &mut early);
         let expected = "1dc826e93606aa6fdc0aad c12f741b01046aa6b99f691ed221a9f0ca043fbeac";
         assert_eq!(early[..32], bytes(expected));
-        // As long as they may be, and one byte more.
+        // The longest label and context, then one byte more.
         let (mut output, long) = (vec![0; 64], vec![7; 256]);
         label(&derived, &long[..249], &long[..255], &mut output).unwrap();
         assert!(label(&derived, &long[..250], &[], &mut output).is_err());
         assert!(label(&derived, b"", &long, &mut output).is_err());
     }
 
-    /// The vector for P_SHA256 that the TLS working group's list has (2009, "TLS 1.2 PRF test vectors").
+    /// The P_SHA256 vector from the TLS working group's mailing list (2009, "TLS 1.2 PRF test vectors").
     #[test]
     fn the_function_of_tls_1_2_gives_what_others_have() {
         let secret = bytes("9bbe436ba940f017b17652849a71db35");

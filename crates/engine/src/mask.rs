@@ -1,16 +1,15 @@
-//! The mask of the CPU's features that tests set.
+//! The CPU mask that tests set.
 
 use oarlock_kernels::cpu::Cpu;
 use oarlock_threads::{OptionsError, process};
 
-/// The CPU that this runs on, less what `OARLOCK_CPU` hides: a mask for tests, such as `-avx512,-vaes`
-/// (see [`Cpu::masked`]). A program that runs with more rights than its user ignores the variable.
+/// Returns this CPU without the features that `OARLOCK_CPU` hides: a mask for tests, such as `-avx512,-vaes` (see
+/// [`Cpu::masked`]). A program that runs with more rights than its user ignores the variable.
 ///
-/// `Accelerator::builder` begins with this; a device that is made
-/// without an accelerator takes it where the mask is to count.
+/// `Accelerator::builder` starts from this. A device created without an accelerator can call it to honour the mask.
 ///
 /// # Errors
-/// Names the word of the mask that is no feature.
+/// An error that names the part of the mask that is no feature.
 pub fn visible_cpu() -> Result<Cpu, OptionsError> {
     process::environment("OARLOCK_CPU").map_or(Ok(Cpu::detect()), |mask| {
         let masked = Cpu::detect().masked(&mask);

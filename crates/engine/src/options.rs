@@ -1,12 +1,11 @@
-//! The options of the software accelerator, with its names, meanings and defaults.
+//! The options of an accelerator, with their names and defaults.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::OptionsError;
 
-/// The options of an `Accelerator`. Parsed from `name=value,...` by
-/// [`FromStr`].
+/// The options of an `Accelerator`. [`FromStr`] parses them from `name=value,...`.
 ///
 /// ```
 /// let options: oarlock::Options = "max_threads=8,cipher_threads=4".parse()?;
@@ -18,38 +17,38 @@ use crate::OptionsError;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Pool threads to keep from the start, 0 to 4096 and at most `max_threads`. 0, the default: none
+    /// The number of pool threads to keep from the start: 0 to 4096, at most `max_threads`. The default, 0, starts none
     /// until one is needed.
     pub min_threads: usize,
-    /// The most threads that the pool may have, 0 to 4096. `Auto`, the default: the number of CPUs. 0:
-    /// no thread is ever made.
+    /// The most threads of the pool: 0 to 4096, or `Auto`, the default: the number of CPUs. With 0, no thread is ever
+    /// created.
     pub max_threads: Threads,
-    /// Pool threads that one cipher may use at once, in addition to the calling thread: 0 to 4096; 2 unless set.
+    /// Pool threads that one cipher may use at once, in addition to the calling thread: 0 to 4096. The default is 2.
     pub cipher_threads: usize,
-    /// Blocks that a prefetch stream holds: a multiple of 16, at most 2^28; 4096 unless set.
+    /// Blocks in a prefetch stream: a multiple of 16, at most 2^28. The default is 4096.
     pub cipher_blocks: usize,
-    /// Prefetch streams of a cipher: 1 to 65536; 2 × `cipher_threads` unless set.
+    /// Prefetch streams of a cipher: 1 to 65536. The default is 2 × `cipher_threads`.
     pub cipher_streams: Option<usize>,
-    /// Whether a cipher keeps its threads for itself. One that does keeps them once, from its opening until it is
-    /// dropped, however many keys it has and however often they change; so does each direction of an association of
-    /// ESP, of a connection of TLS or DTLS, and of SRTP.
+    /// Whether a cipher reserves its threads. If so, it reserves them once, from its creation until it is dropped, however
+    /// often its keys change. The same applies to each direction of an ESP association, of a TLS or DTLS connection, and of
+    /// SRTP.
     pub reservation: Reservation,
-    /// The way that requests take.
+    /// The strategy for all requests.
     pub strategy: Strategy,
     /// Whether an idle pool thread may spin for up to 50 µs before it sleeps.
     pub spin: bool,
-    /// The most bytes of memory that the prefetch streams of all ciphers may take together; 64 MiB
-    /// unless set. A cipher that finds no room computes without.
+    /// The most memory in bytes for the prefetch streams of all ciphers together. The default is 64 MiB. A cipher that finds
+    /// no room computes without prefetching.
     pub prefetch_bytes: usize,
-    /// Which threads fill prefetch streams.
+    /// The threads that fill prefetch streams.
     pub prefetch_worker: PrefetchWorker,
-    /// What the OpenSSL provider offers. It has no effect elsewhere.
+    /// The operations that the OpenSSL provider offers. It has no effect elsewhere.
     pub offer: Offer,
     /// The private operations with RSA keys that the OpenSSL provider computes in lanes. It has no effect elsewhere.
     pub lanes: LaneUse,
     /// Whether the process shows live figures to `oarlock top` of the same user
-    /// ([`costs::published`](crate::costs::published)). Not unless set, and only as an accelerator is
-    /// built: a change of a running one changes nothing.
+    /// ([`costs::published`](crate::costs::published)). The default is no. It is read when an accelerator is built; changing
+    /// it later has no effect.
     pub publish: bool,
 }
 
@@ -76,9 +75,9 @@ impl Default for Options {
 /// A number of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threads {
-    /// One for each CPU that this process may use (affinity and cgroup quota).
+    /// One thread for each CPU that this process may use (affinity and cgroup quota).
     Auto,
-    /// This many.
+    /// This number of threads.
     Exactly(usize),
 }
 
@@ -88,71 +87,70 @@ impl From<usize> for Threads {
     }
 }
 
-/// How ciphers share the pool's threads.
+/// The way in which ciphers share the pool's threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reservation {
     /// All ciphers share them.
     Shared,
-    /// A cipher keeps `cipher_threads` for itself; one for which none are left is refused with
+    /// Each cipher reserves `cipher_threads` threads. If none are left, creating a cipher fails with
     /// [`Error::NoThreadsFree`](crate::Error::NoThreadsFree).
     Exclusive,
 }
 
-/// Which threads fill prefetch streams, apart from [`prefill`](crate::cipher::AcceleratedCtr::prefill).
+/// The threads that fill prefetch streams, apart from [`prefill`](crate::cipher::AcceleratedCtr::prefill).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrefetchWorker {
     /// Pool threads, on other cores.
     Pool,
-    /// One thread of the idle class (`SCHED_IDLE`) on the consumer's own core, which runs when that
-    /// core has nothing else to do: for a consumer that waits for input while no other core is free.
+    /// One thread of the idle class (`SCHED_IDLE`) on the consumer's core, which runs when that core is otherwise idle. It
+    /// suits a consumer that waits for input while no other core is free.
     Idle,
 }
 
-/// The choice of operations that the OpenSSL provider offers: see `Accelerator::provided`.
+/// The operations that the OpenSSL provider offers: see `Accelerator::provided`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
-    /// What is at least level with OpenSSL, by a calibration or the library's tables.
+    /// Operations at least as fast as OpenSSL's, by a calibration or the library's tables.
     Auto,
-    /// All that it has, for tests and benchmarks.
+    /// All operations, for tests and benchmarks.
     All,
 }
 
-/// Which private operations with RSA keys the OpenSSL provider computes in lanes.
+/// The private RSA operations that the OpenSSL provider computes in lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LaneUse {
-    /// Those that take less time in lanes, as a rule several at once.
+    /// Operations that take less time in lanes, usually several at once.
     Auto,
-    /// All of keys that have lanes, one at a time too, whatever that takes: for tests, so that suites of other programs
-    /// reach the lanes with every operation.
+    /// All operations of keys that have lanes, even single ones and whatever the time: for tests, so that other programs'
+    /// suites exercise the lanes.
     Always,
 }
 
-/// Which way a request goes.
+/// The strategy for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
-    /// By expected time.
+    /// Chosen by expected time.
     Auto,
-    /// On the calling thread.
+    /// Computed on the calling thread.
     Inline,
-    /// In stripes over the pool, however short the request.
+    /// Split into stripes over the pool, however short the request.
     Stripe,
-    /// With keystream made ahead, from the start, however fast the cipher; what is not ready is
-    /// computed on the calling thread. Algorithms without a keystream go inline.
+    /// Encrypted with prefetched keystream from the start, however fast the cipher. The calling thread computes keystream
+    /// that is not ready. Algorithms without a keystream are computed inline.
     Prefetch,
 }
 
 impl Options {
-    /// Prefetch streams of a cipher: `cipher_streams`, or its default, which is at least 1.
+    /// Returns the number of prefetch streams of a cipher: `cipher_streams`, or its default, which is at least 1.
     pub fn cipher_streams(&self) -> usize {
         self.cipher_streams
             .unwrap_or(self.cipher_threads.saturating_mul(2).max(1))
     }
 
-    /// Changes one option, given as its name and value.
+    /// Sets one option, by name and value.
     ///
     /// # Errors
-    /// An unknown name, or a value of the wrong kind. Whether the values fit, alone and together,
-    /// is checked by `Builder::build` and [`FromStr`].
+    /// An unknown name, or a value of the wrong kind. `Builder::build` and [`FromStr`] check ranges and combinations.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionsError> {
         match name {
             "min_threads" => self.min_threads = number(name, value)?,
@@ -188,10 +186,10 @@ impl Options {
         Ok(())
     }
 
-    /// Changes the options that `text`, `name=value,...`, names.
+    /// Sets the options in `text`, of the form `name=value,...`.
     ///
     /// # Errors
-    /// As [`set`](Self::set), at the first that is wrong; those before it are changed.
+    /// Those of [`set`](Self::set), at the first faulty option. Earlier options are already set.
     pub fn set_all(&mut self, text: &str) -> Result<(), OptionsError> {
         for pair in text
             .split(',')
@@ -206,7 +204,7 @@ impl Options {
         Ok(())
     }
 
-    /// Checks what single values cannot show.
+    /// Checks the ranges and combinations of all options.
     #[doc(hidden)]
     pub fn validate(&self) -> Result<(), OptionsError> {
         if self.cipher_blocks == 0 || !self.cipher_blocks.is_multiple_of(16) {
@@ -362,8 +360,8 @@ const NAMES: [&str; 13] = [
     "publish",
 ];
 
-/// 64 GiB of the smallest blocks; prefetch_bytes is the limit that counts.
+/// 64 GiB of the smallest blocks. In practice `prefetch_bytes` is the limit.
 const BLOCKS_MAX: usize = 1 << 28;
 const STREAMS_MAX: usize = 1 << 16;
-/// Far above any machine; a slip of the hand shall not start a million threads.
+/// Far more than any machine needs: a typing error should not start a million threads.
 const THREADS_MAX: usize = 4096;

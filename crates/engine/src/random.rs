@@ -1,6 +1,6 @@
 //! Unpredictable bytes.
 
-/// Fills `bytes` from aws-lc's generator, or from the kernel's where that is not compiled in.
+/// Fills `bytes` from aws-lc's generator, or from the kernel's if aws-lc is not compiled in.
 pub fn fill_random(bytes: &mut [u8]) {
     #[cfg(feature = "rsa")]
     crate::aws_lc::random::fill_random(bytes);

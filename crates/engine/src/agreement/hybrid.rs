@@ -1,7 +1,7 @@
-//! Key exchange that holds as long as ML-KEM or a curve does (draft-ietf-tls-ecdhe-mlkem).
+//! Hybrid key exchange, secure as long as ML-KEM or the curve is (draft-ietf-tls-ecdhe-mlkem).
 //!
-//! Public keys, private keys, ciphertexts and secrets are those of both parts, one after the other. ML-KEM comes first
-//! with X25519, and the curve with P-256 and P-384, because FIPS 140 wants the secret of an approved algorithm first.
+//! Public keys, private keys, ciphertexts and secrets are the concatenation of both parts. ML-KEM comes first with X25519,
+//! and the curve comes first with P-256 and P-384, because FIPS 140 requires the secret of an approved algorithm first.
 
 use zeroize::{Zeroize as _, Zeroizing};
 
@@ -10,7 +10,7 @@ use crate::Error;
 use crate::agreement::X25519PrivateKey;
 use crate::ec::{Curve, EcPrivateKey, EcPublicKey, POINT_BYTES_MAX};
 
-/// A pair of ML-KEM and a curve.
+/// A combination of ML-KEM and a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hybrid {
     /// ML-KEM-768 and X25519.
@@ -22,14 +22,14 @@ pub enum Hybrid {
 }
 
 impl Hybrid {
-    /// Each of them.
+    /// All combinations.
     pub const ALL: [Self; 3] = [
         Self::X25519MlKem768,
         Self::SecP256r1MlKem768,
         Self::SecP384r1MlKem1024,
     ];
 
-    /// The name of its group in TLS.
+    /// Returns the name of the TLS group.
     pub const fn name(self) -> &'static str {
         match self {
             Self::X25519MlKem768 => "X25519MLKEM768",
@@ -38,7 +38,7 @@ impl Hybrid {
         }
     }
 
-    /// The number of its group in TLS.
+    /// Returns the number of the TLS group.
     pub const fn group(self) -> u16 {
         match self {
             Self::X25519MlKem768 => 0x11ec,
@@ -47,7 +47,7 @@ impl Hybrid {
         }
     }
 
-    /// The parameter set of ML-KEM.
+    /// Returns the parameter set of ML-KEM.
     pub const fn ml_kem(self) -> MlKem {
         match self {
             Self::X25519MlKem768 | Self::SecP256r1MlKem768 => MlKem::MlKem768,
@@ -55,27 +55,27 @@ impl Hybrid {
         }
     }
 
-    /// The length in bytes of public keys.
+    /// Returns the length in bytes of public keys.
     pub const fn public_key_bytes(self) -> usize {
         self.ml_kem().public_key_bytes() + self.share_bytes()
     }
 
-    /// The length in bytes of private keys.
+    /// Returns the length in bytes of private keys.
     pub const fn private_key_bytes(self) -> usize {
         self.ml_kem().private_key_bytes() + self.scalar_bytes()
     }
 
-    /// The length in bytes of ciphertexts.
+    /// Returns the length in bytes of ciphertexts.
     pub const fn ciphertext_bytes(self) -> usize {
         self.ml_kem().ciphertext_bytes() + self.share_bytes()
     }
 
-    /// The length in bytes of shared secrets.
+    /// Returns the length in bytes of shared secrets.
     pub const fn secret_bytes(self) -> usize {
         ML_KEM_SECRET_BYTES + self.scalar_bytes()
     }
 
-    /// The length in bytes of a public key of the curve.
+    /// Returns the length in bytes of the curve's public keys.
     const fn share_bytes(self) -> usize {
         match self.curve() {
             None => X25519_BYTES,
@@ -83,7 +83,7 @@ impl Hybrid {
         }
     }
 
-    /// The length in bytes of a private key of the curve, and of a secret.
+    /// Returns the length in bytes of the curve's private keys and secrets.
     const fn scalar_bytes(self) -> usize {
         match self.curve() {
             None => X25519_BYTES,
@@ -91,7 +91,7 @@ impl Hybrid {
         }
     }
 
-    /// The curve, if it is one of NIST's.
+    /// Returns the NIST curve, or `None` for X25519.
     const fn curve(self) -> Option<Curve> {
         match self {
             Self::X25519MlKem768 => None,
@@ -104,7 +104,7 @@ impl Hybrid {
         self.curve().is_none()
     }
 
-    /// The parts of ML-KEM and of the curve, which has `curve_bytes`.
+    /// Splits bytes into the ML-KEM part and the curve's part, which has `curve_bytes` bytes.
     fn split(self, bytes: &[u8], curve_bytes: usize) -> (&[u8], &[u8]) {
         if self.is_ml_kem_first() {
             bytes.split_at(bytes.len() - curve_bytes)
@@ -133,7 +133,7 @@ impl Hybrid {
         )))
     }
 
-    /// Lets `fill` write the secrets of ML-KEM and of the curve, and leaves none behind if it fails.
+    /// Calls `fill` to write the secrets of ML-KEM and of the curve, and wipes both if it fails.
     fn with_secrets(
         self,
         secret: &mut [u8],
@@ -160,11 +160,11 @@ pub struct HybridPublicKey {
 }
 
 impl HybridPublicKey {
-    /// Takes a public key, as a client sends it as its key share.
+    /// Creates a key from its encoding, which a client sends as its key share.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] where it is of another length, and [`Error::InvalidKey`] where a part of it is no public
-    /// key. That a key of X25519 is of small order shows when it is used.
+    /// [`Error::InvalidInput`] if it has another length, and [`Error::InvalidKey`] if a part of it is not a valid public
+    /// key. An X25519 key of small order is detected only in use.
     pub fn from_bytes(hybrid: Hybrid, bytes: &[u8]) -> Result<Self, Error> {
         hybrid.check_length("public key", bytes.len(), hybrid.public_key_bytes())?;
         let (ml_kem, curve) = hybrid.split(bytes, hybrid.share_bytes());
@@ -175,15 +175,15 @@ impl HybridPublicKey {
         })
     }
 
-    /// Which pair it is of.
+    /// Returns the combination.
     pub fn hybrid(&self) -> Hybrid {
         self.hybrid
     }
 
-    /// Writes the public key to `output`, which has [`Hybrid::public_key_bytes`].
+    /// Writes the public key to `output`, which has [`Hybrid::public_key_bytes`] bytes.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] where `output` is of another length.
+    /// [`Error::InvalidInput`] if `output` has another length.
     pub fn write_to(&self, output: &mut [u8]) -> Result<(), Error> {
         let hybrid = self.hybrid;
         hybrid.check_length("public key", output.len(), hybrid.public_key_bytes())?;
@@ -193,12 +193,12 @@ impl HybridPublicKey {
         Ok(())
     }
 
-    /// Generates a secret and writes it to `secret`, which has [`Hybrid::secret_bytes`], and a ciphertext that carries it
-    /// to `ciphertext`, which has [`Hybrid::ciphertext_bytes`]: a server's key share.
+    /// Generates a secret. Writes it to `secret`, which has [`Hybrid::secret_bytes`] bytes, and a ciphertext that carries it
+    /// to `ciphertext`, which has [`Hybrid::ciphertext_bytes`] bytes and is a server's key share.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] where one of them is of another length, [`Error::InvalidKey`] where the key of X25519 is
-    /// of small order, and [`Error::DeviceFailed`] where memory has run out. `secret` has no part of a secret then.
+    /// [`Error::InvalidInput`] if one of them has another length, [`Error::InvalidKey`] if the X25519 key has small order, and
+    /// [`Error::DeviceFailed`] if memory is exhausted. On error, `secret` holds no part of a secret.
     pub fn encapsulate(&self, ciphertext: &mut [u8], secret: &mut [u8]) -> Result<(), Error> {
         let hybrid = self.hybrid;
         hybrid.check_length("ciphertext", ciphertext.len(), hybrid.ciphertext_bytes())?;
@@ -223,7 +223,7 @@ impl HybridPrivateKey {
     /// Generates a key pair.
     ///
     /// # Errors
-    /// [`Error::DeviceFailed`] where memory has run out.
+    /// [`Error::DeviceFailed`] if memory is exhausted.
     pub fn generate(hybrid: Hybrid) -> Result<Self, Error> {
         Ok(Self {
             hybrid,
@@ -232,10 +232,10 @@ impl HybridPrivateKey {
         })
     }
 
-    /// Takes a private key: the expanded form of ML-KEM, and the scalar of the curve.
+    /// Creates a key from the expanded form of ML-KEM and the curve's scalar.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] where it is of another length, and [`Error::InvalidKey`] where a part of it is no private
+    /// [`Error::InvalidInput`] if it has another length, and [`Error::InvalidKey`] if a part of it is not a valid private
     /// key.
     pub fn from_bytes(hybrid: Hybrid, bytes: &[u8]) -> Result<Self, Error> {
         hybrid.check_length("private key", bytes.len(), hybrid.private_key_bytes())?;
@@ -247,25 +247,25 @@ impl HybridPrivateKey {
         })
     }
 
-    /// Which pair it is of.
+    /// Returns the combination.
     pub fn hybrid(&self) -> Hybrid {
         self.hybrid
     }
 
-    /// The public key.
+    /// Returns the public key.
     ///
     /// # Errors
-    /// [`Error::DeviceFailed`] where memory has run out.
+    /// [`Error::DeviceFailed`] if memory is exhausted.
     pub fn public_key(&self) -> Result<HybridPublicKey, Error> {
         let mut bytes = vec![0; self.hybrid.public_key_bytes()];
         self.write_public_to(&mut bytes)?;
         HybridPublicKey::from_bytes(self.hybrid, &bytes)
     }
 
-    /// The private key, as [`from_bytes`](Self::from_bytes) takes it.
+    /// Returns the private key in the encoding of [`from_bytes`](Self::from_bytes).
     ///
     /// # Errors
-    /// [`Error::DeviceFailed`] where memory has run out.
+    /// [`Error::DeviceFailed`] if memory is exhausted.
     pub fn to_bytes(&self) -> Result<Zeroizing<Vec<u8>>, Error> {
         let hybrid = self.hybrid;
         let mut bytes = Zeroizing::new(vec![0; hybrid.private_key_bytes()]);
@@ -275,10 +275,10 @@ impl HybridPrivateKey {
         Ok(bytes)
     }
 
-    /// Writes the public key to `output`, which has [`Hybrid::public_key_bytes`].
+    /// Writes the public key to `output`, which has [`Hybrid::public_key_bytes`] bytes.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] where `output` is of another length.
+    /// [`Error::InvalidInput`] if `output` has another length.
     pub fn write_public_to(&self, output: &mut [u8]) -> Result<(), Error> {
         let hybrid = self.hybrid;
         hybrid.check_length("public key", output.len(), hybrid.public_key_bytes())?;
@@ -288,12 +288,12 @@ impl HybridPrivateKey {
         Ok(())
     }
 
-    /// Writes the secret that `ciphertext` carries to `secret`, which has [`Hybrid::secret_bytes`]. A ciphertext whose part
-    /// of ML-KEM was altered has a secret that nobody else has ([`MlKemPrivateKey::decapsulate`]).
+    /// Writes the secret that `ciphertext` carries to `secret`, which has [`Hybrid::secret_bytes`] bytes. If the ML-KEM part
+    /// of the ciphertext was altered, the secret is one that no peer shares ([`MlKemPrivateKey::decapsulate`]).
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] where one of them is of another length, and [`Error::InvalidKey`] where the part of the
-    /// curve is no public key or of small order. `secret` has no part of a secret then.
+    /// [`Error::InvalidInput`] if one of them has another length, and [`Error::InvalidKey`] if the curve's part is not a
+    /// valid public key or has small order. On error, `secret` holds no part of a secret.
     pub fn decapsulate(&self, ciphertext: &[u8], secret: &mut [u8]) -> Result<(), Error> {
         let hybrid = self.hybrid;
         hybrid.check_length("ciphertext", ciphertext.len(), hybrid.ciphertext_bytes())?;
@@ -309,7 +309,7 @@ impl HybridPrivateKey {
 /// A public key of the curve.
 enum Share {
     X25519([u8; X25519_BYTES]),
-    /// Uncompressed, by its length.
+    /// A NIST point, encoded uncompressed.
     Ec(EcPublicKey),
 }
 
@@ -394,7 +394,7 @@ impl Scalar {
     }
 }
 
-/// A part that is of another length or curve than the whole allows for: never met.
+/// Returns the error for a part whose length or curve does not fit the combination, which cannot happen.
 fn unfit(hybrid: Hybrid) -> Error {
     Error::InvalidInput(format!("{}: a part does not fit", hybrid.name()))
 }

@@ -48,7 +48,7 @@ fn compressed(point: &[u8]) -> Vec<u8> {
     [&[2 + (y[y.len() - 1] & 1)], x].concat()
 }
 
-/// The order of a curve, less `less`.
+/// Returns the order of a curve minus `less`.
 fn order(curve: Curve, less: u8) -> Vec<u8> {
     let mut order = hex(match curve {
         Curve::P256 => "ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551",
@@ -105,7 +105,7 @@ fn secrets_of_wycheproof_are_agreed_on_or_refused() {
     assert_eq!(counts, [70, 1736]);
 }
 
-/// RFC 5903, section 8.1 to 8.3: a private key, the point of it, and the secret with the other one.
+/// RFC 5903, sections 8.1 to 8.3: a private key, its point, and the secret shared with the other key.
 #[test]
 fn keys_of_rfc_5903_have_their_points() {
     for (curve, private, x) in [
@@ -132,7 +132,7 @@ fn keys_of_rfc_5903_have_their_points() {
     }
 }
 
-/// RFC 6979, A.2.5 to A.2.7, of "sample": aws-lc's nonces are others, so these are verified alone.
+/// RFC 6979, A.2.5 to A.2.7, for the message "sample". aws-lc chooses other nonces, so the signatures are only verified.
 #[test]
 fn signatures_of_rfc_6979_are_taken() {
     for (curve, hash, private, r, s) in [
@@ -152,7 +152,7 @@ fn signatures_of_rfc_6979_are_taken() {
         ),
     ] {
         let key = EcPrivateKey::new(curve, &hex(private)).unwrap();
-        // Both numbers of each have their highest bit set.
+        // Each number has its highest bit set.
         let integer = |number: &str| [&[2, curve.bytes() as u8 + 1, 0], &hex(number)[..]].concat();
         let numbers = [integer(r), integer(s)].concat();
         let signature = [&[0x30, numbers.len() as u8], &numbers[..]].concat();
@@ -268,7 +268,7 @@ fn private_keys_are_below_the_order_and_not_zero() {
                 assert!(matches!(made, Err(Error::InvalidKey(_))), "{bad:02x?}");
             }
         }
-        // The point of n - 1 is that of 1 with the other y.
+        // The point of n - 1 is that of 1 with y negated.
         let last = EcPrivateKey::new(curve, &order(curve, 1)).unwrap();
         let last = point(last.public_key());
         assert_eq!(last[..=curve.bytes()], good[..=curve.bytes()]);

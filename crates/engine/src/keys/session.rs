@@ -1,4 +1,4 @@
-//! Keys of any type with an accelerator: at once on the calling thread, or as jobs.
+//! Keys of any type with an accelerator: direct calls on the calling thread, or jobs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use crate::work::keys::scheme::Scheme;
 use crate::work::keys::{PrivateKey, PublicKey};
 use crate::work::request::Buffer;
 
-/// A private key of any type with an accelerator, from `Accelerator::key`. Threads may share it; clones are cheap and keep key
-/// and accelerator alive.
+/// A private key of any type with an accelerator, from `Accelerator::key`. Threads may share it; clones are cheap and keep
+/// key and accelerator alive.
 ///
-/// Calls compute on the calling thread, in the time that the library behind them takes; those of RSA as
-/// [`AcceleratedRsa`]'s. Jobs go to the pool's threads, in the queue that RSA's jobs are in too.
+/// Calls compute on the calling thread, at the speed of the library behind them; RSA calls are those of [`AcceleratedRsa`].
+/// Jobs go to the pool's threads, in the same queue as RSA's jobs.
 ///
 /// ```
 /// use oarlock::Accelerator;
@@ -38,7 +38,7 @@ use crate::work::request::Buffer;
 #[derive(Clone)]
 pub struct AcceleratedKey {
     key: PrivateKey,
-    /// The key, if it is one of RSA.
+    /// The session, if it is an RSA key.
     rsa: Option<AcceleratedRsa>,
     public: AcceleratedPublicKey,
 }
@@ -60,7 +60,7 @@ pub struct AcceleratedKey {
 #[derive(Clone)]
 pub struct AcceleratedPublicKey {
     key: PublicKey,
-    /// The key, if it is one of RSA.
+    /// The session, if it is an RSA key.
     rsa: Option<AcceleratedRsaPublic>,
     engine: Arc<Engine>,
 }
@@ -85,12 +85,12 @@ impl AcceleratedKey {
         &self.public
     }
 
-    /// Returns the session of a key of RSA, which decrypts too.
+    /// Returns the session of an RSA key, which can also decrypt.
     pub fn as_rsa(&self) -> Option<&AcceleratedRsa> {
         self.rsa.as_ref()
     }
 
-    /// Signs a message of any length, as [`PrivateKey::sign`].
+    /// Signs a message of any length, like [`PrivateKey::sign`].
     ///
     /// # Errors
     /// Those of [`PrivateKey::sign`].
@@ -101,7 +101,7 @@ impl AcceleratedKey {
         }
     }
 
-    /// Signs a message by its digest, as [`PrivateKey::sign_digest`].
+    /// Signs a message by its digest, like [`PrivateKey::sign_digest`].
     ///
     /// # Errors
     /// Those of [`PrivateKey::sign_digest`].
@@ -112,7 +112,7 @@ impl AcceleratedKey {
         }
     }
 
-    /// Agrees with a peer on a secret, as [`PrivateKey::agree`].
+    /// Computes the secret shared with a peer, like [`PrivateKey::agree`].
     ///
     /// # Errors
     /// Those of [`PrivateKey::agree`].
@@ -120,7 +120,7 @@ impl AcceleratedKey {
         self.key.agree(peer)
     }
 
-    /// Returns the secret that a ciphertext carries, as [`PrivateKey::decapsulate`].
+    /// Returns the secret that a ciphertext carries, like [`PrivateKey::decapsulate`].
     ///
     /// # Errors
     /// Those of [`PrivateKey::decapsulate`].
@@ -128,7 +128,7 @@ impl AcceleratedKey {
         self.key.decapsulate(ciphertext)
     }
 
-    /// [`sign`](Self::sign), as a job.
+    /// Submits a job of [`sign`](Self::sign).
     ///
     /// # Errors
     /// [`QueueFull`], with the message.
@@ -145,7 +145,7 @@ impl AcceleratedKey {
         self.submit(message.into(), make, options, public_bytes)
     }
 
-    /// [`sign_digest`](Self::sign_digest), as a job.
+    /// Submits a job of [`sign_digest`](Self::sign_digest).
     ///
     /// # Errors
     /// [`QueueFull`], with the digest.
@@ -162,7 +162,7 @@ impl AcceleratedKey {
         self.submit(digest.into(), make, options, public_bytes)
     }
 
-    /// [`agree`](Self::agree), as a job.
+    /// Submits a job of [`agree`](Self::agree).
     ///
     /// # Errors
     /// [`QueueFull`].
@@ -175,7 +175,7 @@ impl AcceleratedKey {
         self.submit((), make, options, |secret| secret)
     }
 
-    /// [`decapsulate`](Self::decapsulate), as a job.
+    /// Submits a job of [`decapsulate`](Self::decapsulate).
     ///
     /// # Errors
     /// [`QueueFull`], with the ciphertext.
@@ -216,12 +216,12 @@ impl AcceleratedPublicKey {
         &self.key
     }
 
-    /// Returns the session of a key of RSA, which encrypts too.
+    /// Returns the session of an RSA key, which can also encrypt.
     pub fn as_rsa(&self) -> Option<&AcceleratedRsaPublic> {
         self.rsa.as_ref()
     }
 
-    /// Verifies a signature of a message, as [`PublicKey::verify`].
+    /// Verifies a signature of a message, like [`PublicKey::verify`].
     ///
     /// # Errors
     /// Those of [`PublicKey::verify`].
@@ -232,7 +232,7 @@ impl AcceleratedPublicKey {
         }
     }
 
-    /// Verifies a signature of a message by its digest, as [`PublicKey::verify_digest`].
+    /// Verifies a signature of a message by its digest, like [`PublicKey::verify_digest`].
     ///
     /// # Errors
     /// Those of [`PublicKey::verify_digest`].
@@ -248,7 +248,7 @@ impl AcceleratedPublicKey {
         }
     }
 
-    /// Generates a secret, and the ciphertext that carries it, as [`PublicKey::encapsulate`].
+    /// Generates a secret and the ciphertext that carries it, like [`PublicKey::encapsulate`].
     ///
     /// # Errors
     /// Those of [`PublicKey::encapsulate`].
@@ -256,7 +256,7 @@ impl AcceleratedPublicKey {
         self.key.encapsulate()
     }
 
-    /// [`verify`](Self::verify), as a job.
+    /// Submits a job of [`verify`](Self::verify).
     ///
     /// # Errors
     /// [`QueueFull`], with message and signature.
@@ -278,7 +278,7 @@ impl AcceleratedPublicKey {
         self.engine.submit(buffers, make, options, drop)
     }
 
-    /// [`verify_digest`](Self::verify_digest), as a job.
+    /// Submits a job of [`verify_digest`](Self::verify_digest).
     ///
     /// # Errors
     /// [`QueueFull`], with digest and signature.
@@ -300,7 +300,7 @@ impl AcceleratedPublicKey {
         self.engine.submit(buffers, make, options, drop)
     }
 
-    /// [`encapsulate`](Self::encapsulate), as a job.
+    /// Submits a job of [`encapsulate`](Self::encapsulate).
     ///
     /// # Errors
     /// [`QueueFull`].
@@ -316,7 +316,7 @@ impl AcceleratedPublicKey {
     }
 }
 
-/// Shows the type alone.
+/// Shows only the type.
 impl fmt::Debug for AcceleratedKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("AcceleratedKey").field(&self.key).finish()
@@ -331,12 +331,12 @@ impl fmt::Debug for AcceleratedPublicKey {
     }
 }
 
-/// Returns a result that is no secret.
+/// Returns a result that is not secret.
 fn public_bytes(mut bytes: Buffer) -> Vec<u8> {
     std::mem::take(&mut *bytes)
 }
 
-/// Message or digest, and signature: what is handed back.
+/// A message or digest with its signature, returned if the queue is full.
 type MessageAndSignature = (Vec<u8>, Vec<u8>);
-/// A ciphertext, and the secret that it carries.
+/// A ciphertext and the secret that it carries.
 type CiphertextAndSecret = (Vec<u8>, Zeroizing<Vec<u8>>);

@@ -1,8 +1,8 @@
-//! RustCrypto's traits of signatures, for keys of any type: code that is written for them takes these keys.
+//! RustCrypto's signature traits for keys of any type.
 //!
-//! Their errors do not say what is wrong; it is the `source` of each. The traits that take random numbers from the caller are
-//! not there: aws-lc draws those of ECDSA and ML-DSA itself. Nor are those of the crate `kem`, whose keys have their lengths
-//! in their types.
+//! Their errors hold no details; the `source` of each says what is wrong. Traits with random numbers from the caller are not
+//! implemented, since aws-lc draws those of ECDSA and ML-DSA itself. Nor are those of the crate `kem`, whose types encode
+//! the lengths of keys.
 
 use pkcs8::spki::{
     self, AlgorithmIdentifierOwned, DynSignatureAlgorithmIdentifier, EncodePublicKey,
@@ -23,7 +23,7 @@ use crate::work::keys::spki::algorithm;
 use crate::work::keys::{KeyType, PublicKey};
 use crate::work::rsa::padding::Hash;
 
-/// Signs by one scheme, behind the traits of the crate `signature`: [`Signer`], [`MultipartSigner`] and, where the scheme has
+/// A signer for one scheme with the traits of the crate `signature`: [`Signer`], [`MultipartSigner`] and, if the scheme has
 /// a hash, [`DigestSigner`] and [`PrehashSigner`]. Threads may share it; clones are cheap.
 ///
 /// ```
@@ -46,7 +46,7 @@ pub struct KeySigner {
     scheme: Scheme,
 }
 
-/// Verifies by one scheme, behind the traits of the crate `signature`: [`Verifier`], [`MultipartVerifier`] and, where the
+/// A verifier for one scheme with the traits of the crate `signature`: [`Verifier`], [`MultipartVerifier`] and, if the
 /// scheme has a hash, [`DigestVerifier`] and [`PrehashVerifier`]. Threads may share it; clones are cheap.
 #[derive(Clone, Debug)]
 pub struct KeyVerifier {
@@ -55,8 +55,8 @@ pub struct KeyVerifier {
 }
 
 impl AcceleratedKey {
-    /// Returns this key with a scheme, behind the traits of the crate `signature`. One that does not fit the key fails each
-    /// signature.
+    /// Returns a signer for this key and a scheme, with the traits of the crate `signature`. If the scheme does not fit the
+    /// key, every signature fails.
     pub fn signer(&self, scheme: Scheme) -> KeySigner {
         let key = self.clone();
         KeySigner { key, scheme }
@@ -64,8 +64,8 @@ impl AcceleratedKey {
 }
 
 impl AcceleratedPublicKey {
-    /// Returns this key with a scheme, behind the traits of the crate `signature`. One that does not fit the key fails each
-    /// verification.
+    /// Returns a verifier for this key and a scheme, with the traits of the crate `signature`. If the scheme does not fit
+    /// the key, every verification fails.
     pub fn verifier(&self, scheme: Scheme) -> KeyVerifier {
         let key = self.clone();
         KeyVerifier { key, scheme }
@@ -78,7 +78,7 @@ impl Signer<Signature> for KeySigner {
     }
 }
 
-/// A scheme without a hash is given a copy of the message in one piece.
+/// Signs a copy of the message in one piece if the scheme has no hash.
 impl MultipartSigner<Signature> for KeySigner {
     fn try_multipart_sign(&self, message: &[&[u8]]) -> Result<Signature, signature::Error> {
         match self.scheme.hash() {
@@ -94,7 +94,7 @@ impl PrehashSigner<Signature> for KeySigner {
     }
 }
 
-/// A digest that is not that of the scheme is an error.
+/// Returns an error if `D` is not the hash of the scheme.
 impl<D: Digest + Update + pkcs8::AssociatedOid> DigestSigner<D, Signature> for KeySigner {
     fn try_sign_digest<F: Fn(&mut D) -> Result<(), signature::Error>>(
         &self,
@@ -111,7 +111,7 @@ impl Verifier<Signature> for KeyVerifier {
     }
 }
 
-/// A scheme without a hash is given a copy of the message in one piece.
+/// Verifies a copy of the message in one piece if the scheme has no hash.
 impl MultipartVerifier<Signature> for KeyVerifier {
     fn multipart_verify(
         &self,
@@ -133,7 +133,7 @@ impl PrehashVerifier<Signature> for KeyVerifier {
     }
 }
 
-/// A digest that is not that of the scheme is an error.
+/// Returns an error if `D` is not the hash of the scheme.
 impl<D: Digest + Update + pkcs8::AssociatedOid> DigestVerifier<D, Signature> for KeyVerifier {
     fn verify_digest<F: Fn(&mut D) -> Result<(), signature::Error>>(
         &self,
@@ -190,7 +190,7 @@ fn hash_of(scheme: &Scheme) -> Result<Hash, signature::Error> {
     })
 }
 
-/// Returns the identifier of the scheme in certificates: RFC 8017, A.2; RFC 5758, 3.2; RFC 8410, 6; RFC 9881, 2.
+/// Returns the scheme's algorithm identifier in certificates: RFC 8017, A.2; RFC 5758, 3.2; RFC 8410, 6; RFC 9881, 2.
 fn algorithm_identifier(
     scheme: &Scheme,
     key_type: KeyType,

@@ -1,10 +1,10 @@
-//! RSA: signatures and encryption, at once or as jobs; and modular exponentiation without a key.
+//! RSA: signatures and encryption, directly or as jobs; and modular exponentiation without a key.
 //!
-//! Calls that wait compute on the calling thread, if a CPU is free. Jobs go through the queue
-//! ([`job`](oarlock_threads::job)). Bytes that a job is to have may be borrowed, and are then copied, or owned.
+//! Direct calls compute on the calling thread if a CPU is free. Jobs go through the queue ([`job`](oarlock_threads::job)).
+//! Bytes for a job may be borrowed, and are then copied, or owned.
 //!
-//! RustCrypto's traits of signatures are re-exported here: `use oarlock::rsa::{Signer, Verifier}`
-//! needs no dependency on the crate `signature`.
+//! RustCrypto's signature traits are re-exported here: `use oarlock::rsa::{Signer, Verifier}` needs no dependency on the
+//! crate `signature`.
 
 pub(crate) mod modexp;
 pub(crate) mod traits;
@@ -31,15 +31,14 @@ pub use crate::work::rsa::scheme::{EncryptionScheme, SignatureScheme, tls_premas
 use crate::work::shape::{BatchKey, BatchKind};
 use oarlock_threads::job::{Job, JobOptions, QueueFull};
 
-/// A private RSA key with an accelerator, from `Accelerator::rsa`. Threads may
-/// share it; clones are cheap and keep key and accelerator alive.
+/// A private RSA key with an accelerator, from `Accelerator::rsa`. Threads may share it; clones are cheap and keep key and
+/// accelerator alive.
 ///
-/// Private operations are blinded, and every result is checked with the public exponent before it
-/// is released. Neither time nor memory accesses depend on the key, provided that aws-lc keeps its
-/// promises.
+/// Private operations are blinded, and every result is checked with the public exponent before it is released. Neither time
+/// nor memory accesses depend on the key, provided that aws-lc keeps its promises.
 ///
-/// A forked child may use its parent's keys, even those that were in use at the fork: `fork` waits up
-/// to 50 ms for operations under way.
+/// A forked child may use its parent's keys, even those that were in use at the fork: `fork` waits up to 50 ms for
+/// operations in progress.
 ///
 /// ```
 /// use oarlock::Accelerator;
@@ -65,12 +64,12 @@ pub struct AcceleratedRsa {
     public: AcceleratedRsaPublic,
 }
 
-/// Which of two implementations has computed: [`AcceleratedRsa::raw_private_or`].
+/// The implementation that computed a result, and the result: see [`AcceleratedRsa::raw_private_or`].
 #[derive(Clone, PartialEq, Eq)]
 pub enum Power<T> {
-    /// The accelerator: big-endian, as long as the modulus, and checked.
+    /// A result from the accelerator: big-endian, as long as the modulus, and checked.
     InLanes(Zeroizing<Vec<u8>>),
-    /// The program's own.
+    /// A result from the program's own implementation.
     Alone(T),
 }
 
@@ -103,28 +102,27 @@ impl AcceleratedRsa {
         }
     }
 
-    /// The public half.
+    /// Returns the public half.
     pub fn public(&self) -> &AcceleratedRsaPublic {
         &self.public
     }
 
-    /// What it was made with.
+    /// Returns the accelerator's engine.
     #[doc(hidden)]
     pub fn engine(&self) -> &Arc<Engine> {
         &self.public.engine
     }
 
-    /// The key.
+    /// Returns the key.
     pub fn key(&self) -> &RsaPrivateKey {
         &self.key
     }
 
-    /// Signs `message`, of any length (RFC 8017, 8). The signature has as many bytes as the modulus.
+    /// Signs `message`, of any length (RFC 8017, 8). The signature is as long as the modulus.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] if the key is too short for the scheme, as one of 1024 bits is for
-    /// PSS with SHA-512, and for [`Hash::Sha1`]. [`Error::DeviceFailed`] if the result did not pass its
-    /// check.
+    /// [`Error::InvalidInput`] if the key is too short for the scheme, such as 1024 bits for PSS with SHA-512, and for
+    /// [`Hash::Sha1`]. [`Error::DeviceFailed`] if the result failed its check.
     pub fn sign(&self, scheme: SignatureScheme, message: &[u8]) -> Result<Vec<u8>, Error> {
         let request = Purpose::Sign { scheme, message };
         self.run(&request).map(public_bytes)
@@ -141,16 +139,14 @@ impl AcceleratedRsa {
 
     /// Decrypts `ciphertext`, as long as the modulus (RFC 8017, 7). The message is wiped on drop.
     ///
-    /// With [`EncryptionScheme::Pkcs1`], a malformed ciphertext decrypts too: to a message that depends
-    /// only on key and ciphertext, and that nobody can tell from a genuine one (implicit rejection).
-    /// Whether a ciphertext is well-formed is what Bleichenbacher's attack needs to know. So do not take
-    /// the message for authentic, and do not show by what you do next whether it had the expected length
-    /// or form.
+    /// With [`EncryptionScheme::Pkcs1`], a malformed ciphertext decrypts too: to a message that depends only on key and
+    /// ciphertext and is indistinguishable from a genuine one (implicit rejection). Bleichenbacher's attack needs to know
+    /// whether a ciphertext is well-formed. So do not treat the message as authentic, and do not reveal by later behaviour
+    /// whether it had the expected length or form.
     ///
     /// # Errors
-    /// [`Error::DecryptionFailed`] for a ciphertext that is not as long as the modulus, or not less
-    /// than it, and with OAEP for whatever is wrong; [`Error::DeviceFailed`] if the result did
-    /// not pass its check.
+    /// [`Error::DecryptionFailed`] for a ciphertext that is not as long as the modulus, or not less than it, and for any
+    /// fault in OAEP; [`Error::DeviceFailed`] if the result failed its check.
     pub fn decrypt(
         &self,
         scheme: &EncryptionScheme,
@@ -160,8 +156,8 @@ impl AcceleratedRsa {
         self.run(&Purpose::Decrypt { scheme, ciphertext })
     }
 
-    /// `number` ^ d mod n (RFC 8017, 5.1.2), big-endian, as long as the modulus. `number` may have
-    /// leading zeros. Without padding this is neither a signature nor encryption.
+    /// Returns `number` ^ d mod n (RFC 8017, 5.1.2), big-endian, as long as the modulus. `number` may have leading zeros.
+    /// Without padding this is neither a signature nor encryption.
     ///
     /// # Errors
     /// [`Error::InvalidInput`] unless `number` is less than the modulus.
@@ -169,9 +165,9 @@ impl AcceleratedRsa {
         self.run(&Purpose::Raw { number })
     }
 
-    /// [`raw_private`](Self::raw_private), for a program that has another implementation: together with what
-    /// other threads wait for, where that takes less time, and else by `alone`. `number` makes the number; it is
-    /// called only in the first case.
+    /// Computes [`raw_private`](Self::raw_private) for a program that has its own implementation: in a batch with requests
+    /// of other threads if that takes less time, otherwise by `alone`. `number` returns the number; it is called only in the
+    /// first case.
     ///
     /// ```
     /// use oarlock::Accelerator;
@@ -202,8 +198,8 @@ impl AcceleratedRsa {
         })
     }
 
-    /// [`raw_private_or`](Self::raw_private_or) that meets no others: on this thread, in lanes where one request alone is
-    /// better computed in them, and else by `alone`.
+    /// Computes [`raw_private_or`](Self::raw_private_or) without joining a batch: on this thread, in lanes if a single
+    /// request is faster there, otherwise by `alone`.
     ///
     /// # Errors
     /// Those of `number` and of [`raw_private`](Self::raw_private).
@@ -218,7 +214,7 @@ impl AcceleratedRsa {
         })
     }
 
-    /// What `call` makes of `alone` and of a request of the number that `number` makes.
+    /// Passes `alone` and a request with the number from `number` to `call`, and returns its result.
     fn or<T>(
         &self,
         number: impl FnOnce() -> Result<Vec<u8>, Error>,
@@ -250,8 +246,8 @@ impl AcceleratedRsa {
         })
     }
 
-    /// [`raw_private`](Self::raw_private) on this thread and alone, whatever else waits: what
-    /// [`raw_private_or`](Self::raw_private_or) may be given, if it is faster than the program's own.
+    /// Computes [`raw_private`](Self::raw_private) alone on this thread, whatever else waits. It can be passed as `alone` to
+    /// [`raw_private_or`](Self::raw_private_or) if it is faster than the program's own implementation.
     ///
     /// # Errors
     /// Those of [`raw_private`](Self::raw_private).
@@ -260,8 +256,8 @@ impl AcceleratedRsa {
         target.power(&Purpose::Raw { number }.operand(target)?)
     }
 
-    /// [`raw_private`](Self::raw_private) of several numbers at once, on this thread and without the queue: in lanes, if
-    /// that [pays](Self::best_batch), else one after the other. In their order.
+    /// Computes [`raw_private`](Self::raw_private) for several numbers, on this thread and without the queue: in lanes if
+    /// that [pays](Self::best_batch), otherwise one after the other. Results are in the order of the numbers.
     ///
     /// ```
     /// # use oarlock::Accelerator;
@@ -286,8 +282,8 @@ impl AcceleratedRsa {
         self.engine().jobs.together(target.batch_key(), requests)
     }
 
-    /// [`raw_private`](Self::raw_private) on this thread and in lanes, whatever that takes: for tests of the lanes.
-    /// `None` if there are none for this key.
+    /// Computes [`raw_private`](Self::raw_private) on this thread and in lanes, whatever the time: for tests of the lanes.
+    /// Returns `None` if this key has no lanes.
     ///
     /// ```
     /// # use oarlock::Accelerator;
@@ -310,16 +306,16 @@ impl AcceleratedRsa {
         Some(request.and_then(|request| jobs.in_lanes(target.batch_key(), &request)))
     }
 
-    /// How many exponentiations at once take no longer than one, as `Accelerator::lanes`
-    /// says it; a private operation has two. `None` if there are no lanes for this key.
+    /// Returns how many exponentiations at once take no longer than one, as `Accelerator::lanes` does; a private operation
+    /// has two. `None` if this key has no lanes.
     pub fn lanes(&self) -> Option<usize> {
         let batch_key = TargetRef::Private(&self.key).batch_key();
         let (_, lanes) = self.engine().jobs.lanes()?;
         (batch_key.kind() == BatchKind::Private).then_some(lanes)
     }
 
-    /// How many private operations are best computed at once where so many wait, of this key or of others of its
-    /// width: 1 if each had better be computed alone, on a CPU of its own if there is one.
+    /// Returns the best batch size if `waiting` private operations wait, of this key or of others of its width. 1 means that
+    /// each is better computed alone, on a CPU of its own if possible.
     ///
     /// ```
     /// # use oarlock::Accelerator;
@@ -335,7 +331,7 @@ impl AcceleratedRsa {
         self.engine().jobs.best_batch(key, waiting)
     }
 
-    /// [`sign`](Self::sign), as a job.
+    /// Submits a job of [`sign`](Self::sign).
     ///
     /// # Errors
     /// [`QueueFull`], with the message.
@@ -349,7 +345,7 @@ impl AcceleratedRsa {
         self.submit(message.into(), make, options, public_bytes)
     }
 
-    /// [`sign_digest`](Self::sign_digest), as a job.
+    /// Submits a job of [`sign_digest`](Self::sign_digest).
     ///
     /// # Errors
     /// [`QueueFull`], with the digest.
@@ -363,7 +359,7 @@ impl AcceleratedRsa {
         self.submit(digest.into(), make, options, public_bytes)
     }
 
-    /// [`decrypt`](Self::decrypt), as a job.
+    /// Submits a job of [`decrypt`](Self::decrypt).
     ///
     /// # Errors
     /// [`QueueFull`], with the ciphertext.
@@ -378,7 +374,7 @@ impl AcceleratedRsa {
         self.submit(ciphertext.into(), make, options, |message| message)
     }
 
-    /// [`raw_private`](Self::raw_private), as a job.
+    /// Submits a job of [`raw_private`](Self::raw_private).
     ///
     /// # Errors
     /// [`QueueFull`], with the number.
@@ -419,7 +415,7 @@ impl AcceleratedRsaPublic {
         }
     }
 
-    /// The key.
+    /// Returns the key.
     pub fn key(&self) -> &RsaPublicKey {
         &self.key
     }
@@ -427,7 +423,7 @@ impl AcceleratedRsaPublic {
     /// Verifies that `signature` is a signature of `message` by this key and scheme.
     ///
     /// # Errors
-    /// [`Error::InvalidSignature`] if it is not, also for a signature of another length.
+    /// [`Error::InvalidSignature`] if it is not, including a signature of another length.
     pub fn verify(
         &self,
         scheme: SignatureScheme,
@@ -442,12 +438,11 @@ impl AcceleratedRsaPublic {
         self.run(&request).map(nothing)
     }
 
-    /// Verifies a signature of a message by its digest, which has the [length](Hash::bytes) of the
-    /// scheme's hash.
+    /// Verifies a signature of a message by its digest, which has the [length](Hash::bytes) of the scheme's hash.
     ///
     /// # Errors
-    /// [`Error::InvalidSignature`] if it is not a signature of that message, [`Error::InvalidInput`] for a
-    /// digest of another length.
+    /// [`Error::InvalidSignature`] if it is not a signature of that message, [`Error::InvalidInput`] for a digest of another
+    /// length.
     pub fn verify_digest(
         &self,
         scheme: SignatureScheme,
@@ -462,19 +457,19 @@ impl AcceleratedRsaPublic {
         self.run(&request).map(nothing)
     }
 
-    /// Encrypts `message` (RFC 8017, 7). The ciphertext has as many bytes as the modulus.
+    /// Encrypts `message` (RFC 8017, 7). The ciphertext is as long as the modulus.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for a message that is too long: PKCS#1 v1.5 takes 11 bytes less than
-    /// the modulus has, OAEP two digests and 2 bytes less.
+    /// [`Error::InvalidInput`] for a message that is too long. The limit for PKCS#1 v1.5 is 11 bytes less than the modulus,
+    /// for OAEP two digests and 2 bytes less.
     pub fn encrypt(&self, scheme: &EncryptionScheme, message: &[u8]) -> Result<Vec<u8>, Error> {
         let scheme = scheme.clone();
         let request = Purpose::Encrypt { scheme, message };
         self.run(&request).map(public_bytes)
     }
 
-    /// `number` ^ e mod n (RFC 8017, 5.1.1), big-endian, as long as the modulus. `number` may have
-    /// leading zeros. Without padding this is neither a signature nor encryption.
+    /// Returns `number` ^ e mod n (RFC 8017, 5.1.1), big-endian, as long as the modulus. `number` may have leading zeros.
+    /// Without padding this is neither a signature nor encryption.
     ///
     /// # Errors
     /// [`Error::InvalidInput`] unless `number` is less than the modulus.
@@ -483,7 +478,7 @@ impl AcceleratedRsaPublic {
         self.run(&request).map(public_bytes)
     }
 
-    /// [`verify`](Self::verify), as a job.
+    /// Submits a job of [`verify`](Self::verify).
     ///
     /// # Errors
     /// [`QueueFull`], with message and signature.
@@ -502,7 +497,7 @@ impl AcceleratedRsaPublic {
         self.submit((message.into(), signature.into()), make, options, nothing)
     }
 
-    /// [`verify_digest`](Self::verify_digest), as a job.
+    /// Submits a job of [`verify_digest`](Self::verify_digest).
     ///
     /// # Errors
     /// [`QueueFull`], with digest and signature.
@@ -521,7 +516,7 @@ impl AcceleratedRsaPublic {
         self.submit((digest.into(), signature.into()), make, options, nothing)
     }
 
-    /// [`encrypt`](Self::encrypt), as a job.
+    /// Submits a job of [`encrypt`](Self::encrypt).
     ///
     /// # Errors
     /// [`QueueFull`], with the message.
@@ -539,7 +534,7 @@ impl AcceleratedRsaPublic {
         self.submit(message.into(), make, options, public_bytes)
     }
 
-    /// [`raw_public`](Self::raw_public), as a job.
+    /// Submits a job of [`raw_public`](Self::raw_public).
     ///
     /// # Errors
     /// [`QueueFull`], with the number.
@@ -573,7 +568,7 @@ impl AcceleratedRsaPublic {
     }
 }
 
-/// Alone, if a CPU is free; else together with what other callers wait for.
+/// Computes a request alone if a CPU is free, otherwise in a batch with requests of other callers.
 fn call<B: AsRef<[u8]>>(
     engine: &Engine,
     target: TargetRef<'_>,
@@ -581,7 +576,7 @@ fn call<B: AsRef<[u8]>>(
 ) -> Result<Buffer, Error> {
     let operand = purpose.operand(target)?;
     let power = match target {
-        // The calling thread waits for a device, and takes no CPU while it does.
+        // The calling thread waits for a device and uses no CPU.
         TargetRef::Private(key) if key.holder().is_some() => target.power(&operand)?,
         _ => engine.jobs.call(
             target.batch_key(),
@@ -598,7 +593,7 @@ fn call<B: AsRef<[u8]>>(
     purpose.result(target, power)
 }
 
-/// Message or digest, and signature: what is handed back.
+/// A message or digest with its signature, returned if the queue is full.
 type MessageAndSignature = (Vec<u8>, Vec<u8>);
 
 impl fmt::Debug for AcceleratedRsa {
@@ -615,7 +610,7 @@ impl fmt::Debug for AcceleratedRsaPublic {
     }
 }
 
-/// Returns a result that is no secret.
+/// Returns a result that is not secret.
 fn public_bytes(mut bytes: Zeroizing<Vec<u8>>) -> Vec<u8> {
     std::mem::take(&mut *bytes)
 }

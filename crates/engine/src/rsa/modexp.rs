@@ -1,4 +1,4 @@
-//! Modular exponentiation without a key around it.
+//! Modular exponentiation without a key.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,12 +12,11 @@ use crate::work::modulus::{Base, ByteOrder, Modulus};
 use crate::work::request::{PublicKeyRequest, Purpose, Target, TargetRef};
 use oarlock_threads::job::{Job, JobOptions, QueueFull};
 
-/// Powers modulo one number, with an accelerator, from
-/// `Accelerator::modexp`. Threads may share it; clones are cheap.
+/// A modulus with an accelerator, from `Accelerator::modexp`, that computes powers. Threads may share it; clones are cheap.
 ///
-/// The exponent is secret: neither time nor memory accesses depend on its bits, provided that aws-lc
-/// keeps its promises. Its length in bytes shows, leading zeros included; the modulus is public. A base
-/// that is negative or not less than the modulus is reduced first, in a time that depends on it.
+/// The exponent is secret: neither time nor memory accesses depend on its bits, provided that aws-lc keeps its promises. Its
+/// length in bytes, including leading zeros, is not hidden. The modulus is public. A base that is negative or not less than
+/// the modulus is reduced first, in a time that depends on it.
 ///
 /// ```
 /// use oarlock::Accelerator;
@@ -49,21 +48,21 @@ impl AcceleratedModExp {
         })
     }
 
-    /// Bits of the modulus.
+    /// Returns the length of the modulus in bits.
     pub fn bits(&self) -> usize {
         self.modulus.bits()
     }
 
-    /// Bytes of the modulus, and of every result.
+    /// Returns the length in bytes of the modulus and of every result.
     pub fn bytes(&self) -> usize {
         self.modulus.bytes()
     }
 
-    /// `base` ^ `exponent` modulo the modulus: not negative, less than the modulus, and as many bytes
-    /// long. An exponent of no bytes is 0; any base to the power of 0, 0 included, is 1.
+    /// Returns `base` ^ `exponent` modulo the modulus: not negative, less than the modulus, and of the same length. An empty
+    /// exponent is 0. Any base, even 0, to the power of 0 is 1.
     ///
     /// # Errors
-    /// [`Error::DeviceFailed`] if memory runs out, and for numbers of more than 64 MiB.
+    /// [`Error::DeviceFailed`] if memory is exhausted, and for numbers of more than 64 MiB.
     pub fn power(&self, base: Base<&[u8]>, exponent: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
         let exponent = self.order.big_endian(exponent);
         let purpose = Purpose::Power {
@@ -74,7 +73,7 @@ impl AcceleratedModExp {
         call(&self.engine, target, &purpose)
     }
 
-    /// [`power`](Self::power), as a job.
+    /// Submits a job of [`power`](Self::power).
     ///
     /// # Errors
     /// [`QueueFull`], with base and exponent.
@@ -99,7 +98,7 @@ impl AcceleratedModExp {
     }
 }
 
-/// What [`AcceleratedModExp::submit_power`] takes, and hands back.
+/// A base and an exponent, returned if the queue is full.
 type BaseAndExponent = (Base<Vec<u8>>, Vec<u8>);
 
 impl fmt::Debug for AcceleratedModExp {

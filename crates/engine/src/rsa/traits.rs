@@ -1,6 +1,6 @@
-//! RustCrypto's traits of signatures: code that is written for them takes these keys.
+//! RustCrypto's signature traits for RSA keys.
 //!
-//! Their errors do not say what is wrong; it is the `source` of each.
+//! Their errors hold no details; the `source` of each says what is wrong.
 
 use pkcs1::{RsaPssParams, TrailerField};
 use pkcs8::der::asn1::{AnyRef, BitString};
@@ -30,9 +30,9 @@ use crate::work::rsa::scheme::{
     SignaturePadding, SignatureScheme, check_digest, signature_operand_salted,
 };
 
-/// Signs by one scheme, behind the traits of the crate `signature`: [`Signer`],
-/// [`MultipartSigner`], [`DigestSigner`] and [`PrehashSigner`], and those that take random numbers
-/// from the caller, which become the salt of PSS. Threads may share it; clones are cheap.
+/// A signer for one scheme with the traits of the crate `signature`: [`Signer`], [`MultipartSigner`], [`DigestSigner`] and
+/// [`PrehashSigner`], and those with random numbers from the caller, which become the salt of PSS. Threads may share it;
+/// clones are cheap.
 ///
 /// ```
 /// use oarlock::Accelerator;
@@ -54,9 +54,8 @@ pub struct RsaSigner {
     scheme: SignatureScheme,
 }
 
-/// Verifies by one scheme, behind the traits of the crate `signature`: [`Verifier`],
-/// [`MultipartVerifier`], [`DigestVerifier`] and [`PrehashVerifier`]. Threads may share it; clones
-/// are cheap.
+/// A verifier for one scheme with the traits of the crate `signature`: [`Verifier`], [`MultipartVerifier`],
+/// [`DigestVerifier`] and [`PrehashVerifier`]. Threads may share it; clones are cheap.
 #[derive(Clone, Debug)]
 pub struct RsaVerifier {
     rsa: AcceleratedRsaPublic,
@@ -64,7 +63,7 @@ pub struct RsaVerifier {
 }
 
 impl AcceleratedRsa {
-    /// This key with a scheme, behind the traits of the crate `signature`.
+    /// Returns a signer for this key and a scheme, with the traits of the crate `signature`.
     pub fn signer(&self, scheme: SignatureScheme) -> RsaSigner {
         RsaSigner {
             rsa: self.clone(),
@@ -74,7 +73,7 @@ impl AcceleratedRsa {
 }
 
 impl AcceleratedRsaPublic {
-    /// This key with a scheme, behind the traits of the crate `signature`.
+    /// Returns a verifier for this key and a scheme, with the traits of the crate `signature`.
     pub fn verifier(&self, scheme: SignatureScheme) -> RsaVerifier {
         RsaVerifier {
             rsa: self.clone(),
@@ -144,7 +143,7 @@ impl RandomizedPrehashSigner<RsaSignature> for RsaSigner {
         rng: &mut R,
         digest: &[u8],
     ) -> Result<RsaSignature, signature::Error> {
-        /// Whose fault it is.
+        /// The origin of a failure.
         enum Failed {
             Here(Error),
             Generator,
@@ -200,7 +199,7 @@ impl PrehashVerifier<RsaSignature> for RsaVerifier {
     }
 }
 
-/// A digest that is not that of the scheme is an error.
+/// Returns an error if `D` is not the hash of the scheme.
 impl<D: Digest + Update + AssociatedOid> DigestSigner<D, RsaSignature> for RsaSigner {
     fn try_sign_digest<F: Fn(&mut D) -> Result<(), signature::Error>>(
         &self,
@@ -210,7 +209,7 @@ impl<D: Digest + Update + AssociatedOid> DigestSigner<D, RsaSignature> for RsaSi
     }
 }
 
-/// A digest that is not that of the scheme is an error.
+/// Returns an error if `D` is not the hash of the scheme.
 impl<D: Digest + Update + AssociatedOid> RandomizedDigestSigner<D, RsaSignature> for RsaSigner {
     fn try_sign_digest_with_rng<
         R: TryCryptoRng + ?Sized,
@@ -224,7 +223,7 @@ impl<D: Digest + Update + AssociatedOid> RandomizedDigestSigner<D, RsaSignature>
     }
 }
 
-/// A digest that is not that of the scheme is an error.
+/// Returns an error if `D` is not the hash of the scheme.
 impl<D: Digest + Update + AssociatedOid> DigestVerifier<D, RsaSignature> for RsaVerifier {
     fn verify_digest<F: Fn(&mut D) -> Result<(), signature::Error>>(
         &self,
@@ -255,7 +254,7 @@ impl DynSignatureAlgorithmIdentifier for RsaVerifier {
     }
 }
 
-/// As SubjectPublicKeyInfo with the algorithm rsaEncryption (RFC 3279, 2.3.1).
+/// Encodes the key as SubjectPublicKeyInfo with the algorithm rsaEncryption (RFC 3279, 2.3.1).
 impl EncodePublicKey for RsaPublicKey {
     fn to_public_key_der(&self) -> spki::Result<Document> {
         let key = pkcs1::RsaPublicKeyRef {
@@ -276,7 +275,7 @@ impl EncodePublicKey for RsaVerifier {
     }
 }
 
-/// The digest by `D` of what `update` gives it, if `hash` is that function.
+/// Returns the digest by `D` of the bytes that `update` passes to it, if `hash` is that function.
 pub(crate) fn digest_of<D: Digest + AssociatedOid>(
     hash: Hash,
     update: impl Fn(&mut D) -> Result<(), signature::Error>,
@@ -302,7 +301,7 @@ fn oid(hash: Hash) -> ObjectIdentifier {
     }
 }
 
-/// What certificates and the like name the scheme by (RFC 8017, A.2).
+/// Returns the algorithm identifier of a scheme in certificates (RFC 8017, A.2).
 pub(crate) fn rsa_algorithm_identifier(
     scheme: SignatureScheme,
 ) -> spki::Result<AlgorithmIdentifierOwned> {
@@ -326,7 +325,7 @@ pub(crate) fn rsa_algorithm_identifier(
             parameters: Some(digest(pss.mgf1)),
         },
         salt_len: pss.salt_bytes().try_into().map_err(|_| {
-            // What the type of the field cannot hold.
+            // The length exceeds the type of the field.
             der::Error::from(der::ErrorKind::Overflow)
         })?,
         trailer_field: TrailerField::BC,
@@ -337,7 +336,7 @@ pub(crate) fn rsa_algorithm_identifier(
     })
 }
 
-/// RFC 8017, A.2.4.
+/// Returns the identifier of PKCS#1 v1.5 signatures with `hash` (RFC 8017, A.2.4).
 fn pkcs1_signature_oid(hash: Hash) -> ObjectIdentifier {
     ObjectIdentifier::new_unwrap(match hash {
         Hash::Sha1 => "1.2.840.113549.1.1.5",

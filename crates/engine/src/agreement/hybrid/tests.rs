@@ -27,7 +27,7 @@ fn both_sides_have_the_same_secret() {
     }
 }
 
-/// By the parts alone, in the order of the draft, sections 4.1 to 4.3.
+/// Checks each part alone, in the order of the draft, sections 4.1 to 4.3.
 #[test]
 fn parts_are_in_order() {
     for (hybrid, group, lengths) in [
@@ -102,8 +102,8 @@ fn points_that_are_none_are_refused() {
                 alter(&mut bad[..=last]);
                 bads.push(bad);
             };
-            // Off the curve; infinity; the compressed and the hybrid form in the place of an uncompressed one; coordinates that
-            // are not reduced.
+            // A point off the curve, infinity, the compressed and the hybrid form in place of the uncompressed one, and
+            // unreduced coordinates.
             altered(&|point| point[last] ^= 1);
             altered(&|point| point.fill(0));
             altered(&|point| point[1..].fill(0));
@@ -194,7 +194,7 @@ fn cut_and_extended_shares_are_refused() {
     }
 }
 
-/// The points of order 1, 2, 4 and 8, and two of them with p added (RFC 7748, section 7).
+/// The points of order 1, 2, 4 and 8, and two of them plus p (RFC 7748, section 7).
 #[test]
 fn shares_of_small_order_are_refused() {
     let hybrid = Hybrid::X25519MlKem768;
