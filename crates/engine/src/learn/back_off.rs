@@ -2,19 +2,19 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// How far apart tries are: a number of requests, or a time in a unit of the caller's.
+/// The distance between tries: a number of requests, or a time in the caller's unit.
 #[derive(Clone, Copy, Debug)]
 pub struct BackOff {
     /// The first step.
     pub least: u64,
-    /// The longest one.
+    /// The longest step.
     pub most: u64,
     /// The factor from one step to the next.
     pub factor: u64,
 }
 
 impl BackOff {
-    /// Makes one whose steps double from `least` to `most`.
+    /// Creates steps that double from `least` to `most`.
     pub const fn doubling(least: u64, most: u64) -> Self {
         Self {
             least,
@@ -35,13 +35,13 @@ impl BackOff {
         N::try_from(longer.clamp(self.least, self.most)).unwrap_or(step)
     }
 
-    /// Returns the step that follows `step` after a success that is no proof yet: a quarter of it.
+    /// Returns the step that follows `step` after a first success: a quarter of it.
     pub fn shorter<N: Copy + Into<u64> + TryFrom<u64>>(&self, step: N) -> N {
         N::try_from((step.into() / 4).max(self.least)).unwrap_or(step)
     }
 }
 
-/// Counts the requests until something is tried again.
+/// Counts the requests to skip until the next try.
 #[derive(Debug, Default)]
 pub struct Skips {
     failures: AtomicU32,
@@ -49,20 +49,20 @@ pub struct Skips {
 }
 
 impl Skips {
-    /// Whether this request tries it. If not, one less is left to skip.
+    /// Whether this request is a try. If not, one request less is left to skip.
     pub fn take_turn(&self) -> bool {
         let order = Ordering::Relaxed;
         let skip = |left: u32| left.checked_sub(1);
         self.left.fetch_update(order, order, skip).is_err()
     }
 
-    /// Records a try that was of use.
+    /// Records a successful try.
     pub fn succeeded(&self) {
         self.failures.store(0, Ordering::Relaxed);
         self.left.store(0, Ordering::Relaxed);
     }
 
-    /// Records a try without success: the first `free` of them cost no skip, and the steps of `by` follow, whose first is 1.
+    /// Records a failed try. The first `free` failures cost no skip; then the steps of `by` follow, whose first is 1.
     pub fn failed(&self, free: u32, by: BackOff) {
         let before = self.failures.load(Ordering::Relaxed);
         let failures = before.saturating_add(1);
@@ -72,7 +72,7 @@ impl Skips {
         self.left.store(left, Ordering::Relaxed);
     }
 
-    /// Returns how many tries in a row had no success.
+    /// Returns the number of failed tries in a row.
     pub fn failures(&self) -> u32 {
         self.failures.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! Circuit breakers: what fails is left alone for a while, and then tried by one request at a time.
+//! Circuit breakers: they keep requests from a failing device for a while, then admit one trial at a time.
 //!
 //! ```text
 //! closed     everything is admitted. `failures_max` failures in a row open it
@@ -6,7 +6,7 @@
 //! half open  one trial at a time. `trials` that succeed close it, one that fails opens it
 //! ```
 //!
-//! Times count from whenever the caller likes. The rule comes with each call: what it says may depend on what failed.
+//! The caller chooses the origin of times. Each call passes the rule, which may depend on the kind of failure.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub struct BreakerRule {
     pub failures_max: u32,
     /// The number of successful trials that close it.
     pub trials: u32,
-    /// How long it stays open, in nanoseconds, by how often it has opened without closing.
+    /// How long it stays open, in nanoseconds, by the number of openings without closing.
     pub pause_ns: BackOff,
 }
 
@@ -29,7 +29,7 @@ pub struct BreakerRule {
 pub struct Breaker {
     /// Failures in a row while it is closed.
     failures: AtomicU32,
-    /// How often it has opened without closing.
+    /// Openings since it last closed.
     openings: AtomicU32,
     /// Trials that succeeded since it opened.
     succeeded: AtomicU32,
@@ -61,7 +61,7 @@ pub enum BreakerState {
 }
 
 impl Breaker {
-    /// Whether it is closed, without a look at the clock.
+    /// Whether it is closed, without reading the clock.
     pub fn is_closed(&self) -> bool {
         self.until_ns.load(Ordering::Relaxed) == 0
     }
@@ -75,13 +75,13 @@ impl Breaker {
         }
     }
 
-    /// Begins a trial if one is due, and returns whether it did. If nobody tells how it ended, the next one is due after
+    /// Begins a trial if one is due, and returns whether it did. If its result is never recorded, the next one is due after
     /// `limit`.
     pub fn begin_trial(&self, now: Duration, limit: Duration) -> bool {
         let until = self.until_ns.load(Ordering::Relaxed);
         let next = ns(now.saturating_add(limit));
         let order = Ordering::Relaxed;
-        // Of several threads one begins it.
+        // Of several threads, one begins the trial.
         let begins = until != 0
             && ns(now) >= until
             && self
@@ -94,7 +94,7 @@ impl Breaker {
         begins
     }
 
-    /// Records that a trial did not take place, so that the next one may.
+    /// Records that a trial did not take place, so that another may begin.
     pub fn refused(&self) {
         if self.is_on_trial.swap(false, Ordering::Relaxed) {
             self.until_ns.store(AT_ONCE, Ordering::Relaxed);
@@ -103,7 +103,7 @@ impl Breaker {
 
     /// Records a success. Returns whether it closed the breaker.
     pub fn succeeded(&self, rule: BreakerRule) -> bool {
-        // What most callers find, and write nothing.
+        // Usually there are no failures, and nothing is written.
         if self.failures.load(Ordering::Relaxed) != 0 {
             self.failures.store(0, Ordering::Relaxed);
         }
@@ -161,10 +161,10 @@ impl Breaker {
     }
 }
 
-/// A time that has passed, for a trial that may begin at once.
+/// A time in the past, for a trial that may begin at once.
 const AT_ONCE: u64 = 1;
 
-/// Nanoseconds, but never 0, which stands for closed.
+/// Returns nanoseconds, but at least 1: 0 means closed.
 fn ns(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).max(1)
 }
@@ -252,7 +252,7 @@ mod tests {
         assert!(breaker.begin_trial(60 * MS, 10 * MS));
     }
 
-    /// A peer that is down for a minute is asked a dozen times, and serves again within the longest pause.
+    /// A peer that is down for a minute gets a dozen trials, and serves again within the longest pause.
     #[test]
     fn a_minute_without_an_answer_costs_few_trials() {
         let breaker = Breaker::default();

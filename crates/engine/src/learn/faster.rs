@@ -1,4 +1,4 @@
-//! Which of two implementations of the same operation is faster, by what single operations take.
+//! Finds the faster of two implementations of an operation, from the times of single operations.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use super::decayed;
 #[derive(Debug, Default)]
 pub struct Faster {
     operations: AtomicU32,
-    /// The mean time of each in ns; 0 until it was measured.
+    /// The mean time of each in ns; 0 before the first measurement.
     ns: [AtomicU64; 2],
 }
 
@@ -22,9 +22,9 @@ pub enum Which {
     Second,
 }
 
-/// The number of first operations that the two do in turn, to measure the time of each.
+/// The number of initial operations that alternate between the two, to measure both.
 const TRIED: u32 = 6;
-/// After those, one operation in this many goes to the slower one: which one that is may change.
+/// Afterwards, one operation in this many goes to the slower one, since the order may change.
 const TRIED_AGAIN: u32 = 256;
 
 impl Faster {
@@ -46,7 +46,7 @@ impl Faster {
         }
     }
 
-    /// Runs an operation, and learns what it takes.
+    /// Runs an operation, and learns its time.
     pub fn timed<T>(&self, which: Which, run: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let result = run();
@@ -54,7 +54,7 @@ impl Faster {
         result
     }
 
-    /// Records what an operation took. An interruption counts no more than twice what is usual.
+    /// Records the time of an operation. An interrupted one counts at most twice the mean.
     pub fn learn(&self, which: Which, took: Duration) {
         let place = &self.ns[which as usize];
         let took = (took.as_nanos() as u64).max(1);

@@ -1,9 +1,9 @@
-//! Means that follow what changes.
+//! Exponentially decayed means.
 
-/// Returns `mean` moved towards `sample`, which gets the weight of one of `samples`: an exponentially decayed mean
-/// that has forgotten two thirds of a change after `samples` of them.
+/// Returns `mean` moved towards `sample`, which gets the weight of one of `samples`: an exponentially decayed mean that has
+/// absorbed two thirds of a change after `samples` samples.
 ///
-/// The weights in use are 4 to 32. A caller that must not follow an interruption bounds `sample` first.
+/// Callers use 4 to 32 samples. A caller that must not follow an interruption bounds `sample` first.
 pub fn decayed(mean: f64, sample: f64, samples: f64) -> f64 {
     mean + (sample - mean) / samples
 }

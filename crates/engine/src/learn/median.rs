@@ -1,20 +1,20 @@
-//! Medians of what requests take, that follow what changes.
+//! Running medians of request times.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// A running median in nanoseconds, 0 until the first sample. How far off a sample is does not count, since what takes
-/// far longer was interrupted.
+/// A running median in nanoseconds, 0 until the first sample. How far a sample lies from the median does not matter, since a
+/// far longer time means an interruption.
 #[derive(Debug, Default)]
 pub struct Median(AtomicU32);
 
 impl Median {
-    /// Makes one that expects `ns` nanoseconds before the first sample; 0 expects nothing.
+    /// Creates a median that expects `ns` nanoseconds before the first sample; 0 expects nothing.
     pub const fn new(ns: u32) -> Self {
         Self(AtomicU32::new(ns))
     }
 
-    /// Moves it by one sample. The first one is taken as it is.
+    /// Moves the median by one sample. The first sample replaces 0.
     pub fn learn(&self, took: Duration) {
         let took = u32::try_from(took.as_nanos()).unwrap_or(u32::MAX).max(1);
         let before = self.ns();
@@ -29,12 +29,12 @@ impl Median {
         self.0.store(after, Ordering::Relaxed);
     }
 
-    /// Returns it in nanoseconds, or 0 if nothing is known.
+    /// Returns the median in nanoseconds, or 0 if nothing is known.
     pub fn ns(&self) -> u32 {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Returns it, if there was a sample or an expectation.
+    /// Returns the median, if there was a sample or an expectation.
     pub fn known(&self) -> Option<Duration> {
         match self.ns() {
             0 => None,
@@ -42,7 +42,7 @@ impl Median {
         }
     }
 
-    /// Replaces it.
+    /// Replaces the median.
     #[cfg(test)]
     pub(crate) fn set(&self, ns: u32) {
         self.0.store(ns, Ordering::Relaxed);

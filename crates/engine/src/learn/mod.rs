@@ -1,4 +1,4 @@
-//! Learning from what happened: what requests take, which of two ways is faster, and when to try again what failed.
+//! Learning from experience: the times of requests, the faster of two ways, and when to retry after failures.
 //!
 //! | part | for |
 //! |---|---|
@@ -9,9 +9,8 @@
 //! | [`Faster`] | which of two implementations takes less time for an operation |
 //! | [`TwoWays`] | which of two ways gets more operations done in a second |
 //!
-//! Questions change nothing here; only what happened does. Rules are constants of the
-//! callers, with the reason for each. Counters are relaxed atomics: of two threads that learn at once one may go unheard, which moves a figure by one
-//! sample.
+//! Queries change nothing here; only recorded results do. Rules are constants of the callers, with the reason for each.
+//! Counters are relaxed atomics: if two threads record at once, one result may be lost, which moves a figure by one sample.
 
 mod back_off;
 mod breaker;

@@ -1,8 +1,8 @@
-//! Which of two ways gets more done, found by trying both in turn and counting operations per second.
+//! Finds which of two ways gets more done, by trying both in turn and counting operations per second.
 //!
-//! The time of one operation does not tell: a way that makes each operation wait may save CPU time that others need, or
-//! waste time that nobody else wanted. The count of all operations in a window of time does. The first way is
-//! the one to stay with; the second has to be clearly faster. Windows follow each other:
+//! The time of one operation is not enough: a way that makes each operation wait may save CPU time that others need, or
+//! waste time that nothing else wants. The count of all operations in a window of time shows that. The first way is the
+//! default; the second has to be clearly faster. Windows follow each other:
 //!
 //! ```text
 //! first, first, ...    then   second, first, second:   if both were faster than all those, stay
@@ -15,15 +15,15 @@ use std::time::{Duration, Instant};
 
 use super::BackOff;
 
-/// Chooses between two ways of doing the operations of a process. A child of a fork starts over.
+/// Chooses between two ways of doing the operations of a process. A forked child starts over.
 #[derive(Default)]
 pub struct TwoWays {
     is_second: AtomicBool,
     /// Operations so far.
     ended: AtomicU32,
-    /// The process that all of this is of.
+    /// The process that this state belongs to.
     process: AtomicU32,
-    /// Nobody waits for it: another thread may have had it when this process was forked.
+    /// Only tried, never waited for: another thread may have held it when this process was forked.
     course: Mutex<Course>,
 }
 
@@ -32,13 +32,13 @@ const OPERATIONS: u32 = 16;
 /// A window that is shorter, or has fewer operations, continues.
 const WINDOW_MIN: Duration = Duration::from_millis(20);
 const WINDOW_OPERATIONS_MIN: u32 = 64;
-/// In a longer window there was next to nothing to do.
+/// In a longer window the process was nearly idle.
 const WINDOW_MAX: Duration = Duration::from_secs(1);
-/// A way gains if its rate is more than this many times the other's.
+/// A way wins if its rate is more than this many times the other's.
 const GAIN: f64 = 1.05;
 /// The second way is compared again at once if its rate falls below this share of its own.
 const LOSS: f64 = 0.8;
-/// The number of windows of which a try has to beat the best: of more, the best would be chance.
+/// The number of windows whose best rate a try has to beat: with more, the best would be luck.
 const RECENT: usize = 4;
 /// Windows of the first way before each try, up to half a minute for a busy process.
 const FIRST: BackOff = BackOff {
@@ -46,8 +46,7 @@ const FIRST: BackOff = BackOff {
     most: 1024,
     factor: 4,
 };
-/// Windows of the second way before it is tested whether that is still better: few at first, because it may have been
-/// chosen by chance.
+/// Windows of the second way before the first is compared again: few at first, because the second may have won by chance.
 const SECOND: BackOff = BackOff::doubling(8, 128);
 
 impl TwoWays {
@@ -77,9 +76,9 @@ impl TwoWays {
     }
 }
 
-/// The windows so far, and what follows from them.
+/// The windows so far, and the current phase.
 struct Course {
-    /// The number of operations at the beginning of this window, and when that was.
+    /// The number of operations at the beginning of this window, and its time.
     began: Option<(u32, Instant)>,
     phase: Phase,
     /// Rates of the last windows of the first way.
@@ -90,7 +89,7 @@ struct Course {
     trust: u64,
 }
 
-/// Rates are in operations a second.
+/// Phases. Rates are in operations per second.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     First {
@@ -100,7 +99,7 @@ enum Phase {
     Try {
         first: f64,
     },
-    /// The first way after that.
+    /// The first way after `Try`.
     Compare {
         first: f64,
         second: f64,
@@ -118,7 +117,7 @@ enum Phase {
     Doubt {
         second: f64,
     },
-    /// The second way again.
+    /// The second way after `Doubt`.
     Return {
         second: f64,
         first: f64,
@@ -138,7 +137,7 @@ impl Default for Course {
 }
 
 impl Course {
-    /// Notes that `number` operations had ended by `now`. Returns whether the next ones are done the second way.
+    /// Records that `number` operations had ended by `now`. Returns whether the next ones are done the second way.
     fn passed(&mut self, number: u32, now: Instant) -> bool {
         let Some((first, began)) = self.began else {
             self.began = Some((number, now));
@@ -149,7 +148,7 @@ impl Course {
         let rate = f64::from(operations) / took.as_secs_f64();
         let was_second = self.is_second();
         if took > WINDOW_MAX {
-            // Whatever was being compared, it was something else.
+            // The comparison under way is void: the load has changed.
             if !matches!(self.phase, Phase::First { .. }) {
                 self.phase = Phase::First {
                     left: self.patience,
@@ -163,7 +162,7 @@ impl Course {
         } else {
             self.phase = self.after(rate);
         }
-        // Those that are under way when it changes count for neither.
+        // Operations under way during a change count for neither way.
         let is_same = self.is_second() == was_second;
         self.began = is_same.then_some((number, now));
         self.is_second()
@@ -179,7 +178,7 @@ impl Course {
         }
     }
 
-    /// What follows a window with this rate.
+    /// Returns the phase after a window with this rate.
     fn after(&mut self, rate: f64) -> Phase {
         match self.phase {
             Phase::First { left } => {
@@ -232,7 +231,7 @@ impl Course {
         }
     }
 
-    /// Returns to windows of the first way, after a try that failed.
+    /// Returns to windows of the first way after a failed try.
     fn first(&mut self) -> Phase {
         let left = self.patience;
         self.patience = FIRST.longer(self.patience);
@@ -247,7 +246,7 @@ mod tests {
 
     use super::*;
 
-    /// A course, the time in it, and the noise of its rates.
+    /// A course with its own clock and noisy rates.
     struct Simulated {
         course: Course,
         now: Instant,
@@ -316,7 +315,7 @@ mod tests {
         assert!(simulated.ticks(100, 6000.0, 9000.0) > 90);
     }
 
-    /// A gain is found however many tries had failed before.
+    /// A gain is found even after many failed tries.
     #[test]
     fn a_gain_is_found_after_long_noise() {
         let mut simulated = Simulated::new(0.3);
@@ -358,7 +357,7 @@ mod tests {
         let ways = TwoWays::default();
         ways.process.store(1, Ordering::Relaxed);
         ways.is_second.store(true, Ordering::Relaxed);
-        // Nobody will ever give it back.
+        // The lock is never released.
         let lock = ways.course.lock().unwrap();
         for _ in 0..OPERATIONS {
             ways.ended();
