@@ -12,6 +12,7 @@ use crate::work::algorithm::Algorithm;
 /// # Example
 /// A device that offers an unbeatable rate and computes with the library's own kernels. The example program `own_device` has
 /// one that breaks down.
+///
 /// ```
 /// use std::sync::Arc;
 /// use oarlock_kernels::{aes::Ctr, cpu::Cpu};

@@ -25,6 +25,7 @@ use crate::work::shape::Shape;
 ///
 /// # Example
 /// A device that leaves the computation to aws-lc and counts requests:
+///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
 /// use oarlock::device::{

@@ -20,6 +20,7 @@ use oarlock_threads::wiped::Wiped;
 ///
 /// # Example
 /// A device that answers at once:
+///
 /// ```
 /// use std::sync::Arc;
 /// use std::time::Duration;

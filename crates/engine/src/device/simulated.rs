@@ -46,6 +46,7 @@ use crate::work::shape::Shape;
 ///
 /// # Example
 /// A board of four coprocessors where every hundredth result is wrong:
+///
 /// ```
 /// use std::time::Duration;
 /// use oarlock::device::{

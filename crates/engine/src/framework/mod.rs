@@ -99,7 +99,7 @@ impl Framework {
         self.0.0.withdraw(name)
     }
 
-    /// The names of the devices, in order of registration.
+    /// Returns the names of the devices, in order of registration.
     pub fn devices(&self) -> Vec<String> {
         let members = self.0.0.members();
         members

@@ -76,7 +76,7 @@ impl Parcel {
         }
     }
 
-    /// Whether the tag is inside the encrypted data: no device can compute it without being given it.
+    /// Whether the tag lies inside the encrypted data. A device would then see the tag that it has to compute.
     pub(super) fn is_for_the_cpu_alone(&self) -> bool {
         match &self.what {
             Content::Data { session, step, .. } => {

@@ -24,7 +24,7 @@ pub struct SessionSpec<'a> {
 }
 
 impl<'a> SessionSpec<'a> {
-    /// A stream cipher or AES-CBC. Its requests continue from `iv`.
+    /// Specifies a stream cipher or AES-CBC, whose requests continue from `iv`.
     pub fn cipher(algorithm: Algorithm, key: &'a [u8], iv: &'a [u8]) -> Self {
         Self {
             service: Service::Cipher(algorithm),
@@ -35,7 +35,7 @@ impl<'a> SessionSpec<'a> {
         }
     }
 
-    /// An authenticated cipher. Each message's nonce is its number, from 0, XORed onto the 12-byte `iv`.
+    /// Specifies an authenticated cipher. Each message's nonce is its number, from 0, XORed with the 12-byte `iv`.
     pub fn aead(algorithm: Algorithm, key: &'a [u8], iv: &'a [u8]) -> Self {
         Self {
             service: Service::Aead(algorithm),
@@ -44,7 +44,7 @@ impl<'a> SessionSpec<'a> {
         }
     }
 
-    /// HMAC with tags of `tag_bytes` bytes.
+    /// Specifies HMAC with tags of `tag_bytes` bytes.
     pub fn hmac(hash: HashAlgorithm, key: &'a [u8], tag_bytes: usize) -> Self {
         Self {
             service: Service::Mac(hash),
@@ -55,7 +55,7 @@ impl<'a> SessionSpec<'a> {
         }
     }
 
-    /// A hash function.
+    /// Specifies a hash function.
     pub fn digest(hash: HashAlgorithm) -> Self {
         Self {
             service: Service::Digest(hash),
@@ -63,7 +63,7 @@ impl<'a> SessionSpec<'a> {
         }
     }
 
-    /// A cipher chained with HMAC.
+    /// Specifies a cipher chained with HMAC.
     pub fn chained(
         order: ChainOrder,
         (cipher, key, iv): (Algorithm, &'a [u8], &'a [u8]),
@@ -78,7 +78,7 @@ impl<'a> SessionSpec<'a> {
         }
     }
 
-    /// Random bytes. A device's bytes are XORed with aws-lc's.
+    /// Specifies random bytes. A device's bytes are XORed with aws-lc's.
     pub fn random() -> Self {
         Self {
             service: Service::Random,
@@ -150,8 +150,8 @@ pub struct Request {
 }
 
 impl Request {
-    /// Encrypts, creates a tag, or both. Without a layout, all the data are encrypted, or authenticated if the service is a
-    /// MAC; a tag goes at the end.
+    /// Creates a request to encrypt, to create a tag, or both. Without a layout, all the data are encrypted, or
+    /// authenticated if the service is a MAC; a tag goes at the end.
     pub fn encrypt(buffers: impl Into<Buffers>) -> Self {
         Self {
             keys: None,
@@ -163,7 +163,7 @@ impl Request {
         }
     }
 
-    /// Decrypts, verifies the tag, or both.
+    /// Creates a request to decrypt, to verify the tag, or both.
     pub fn decrypt(buffers: impl Into<Buffers>) -> Self {
         Self {
             direction: Direction::Decrypt,

@@ -140,6 +140,7 @@ impl Figures {
     ///
     /// # Errors
     /// A message: the length is wrong, the version differs, or it is no file of figures.
+    ///
     /// ```
     /// use oarlock_engine::costs::published::Figures;
     ///

@@ -3,6 +3,7 @@
 //!
 //! A process publishes nothing by default; [`Options::publish`](crate::Options::publish) or [`show`] turns it on. No secret
 //! is published: no key, no data, no nonce.
+//!
 //! ```no_run
 //! use oarlock_engine::costs::published;
 //!
@@ -39,6 +40,7 @@ use oarlock_threads::process;
 /// # Errors
 /// A message that says why no file can be created: for example, no private folder exists. A program that is sandboxed or has
 /// more rights than its user publishes nothing.
+///
 /// ```no_run
 /// oarlock_engine::costs::published::show(Some("127.0.0.1:9464".parse()?))?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())

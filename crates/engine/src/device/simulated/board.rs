@@ -11,6 +11,7 @@ use crate::work::shape::{PublicKeyOperation, Shape};
 /// only moves numbers: its share is proportional to the modulus, and its pauses are constant.
 ///
 /// Any figure may be changed:
+///
 /// ```
 /// use oarlock::device::SimulatedBoard;
 /// let twice = SimulatedBoard { coprocessors: 16, ..SimulatedBoard::nfast300() };
