@@ -85,8 +85,8 @@ fn complete_one(
     power
 }
 
-/// A number that no padding makes and nobody is likely to ask a power of: the digest of a text, and
-/// less than any modulus.
+/// Returns a number to raise once: the digest of a text, which is less than any modulus. No padding produces it, and no
+/// caller is likely to ask for its power.
 fn label(key: &RsaPublicKey) -> Vec<u8> {
     let mut number = vec![0; key.bytes()];
     let digest = Sha256::digest(b"oarlock: implicit rejection by a key that a device holds");

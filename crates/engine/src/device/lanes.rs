@@ -457,7 +457,7 @@ fn are_equal(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && std::hint::black_box(differing) == 0
 }
 
-/// The number of workspaces in use at once on two dozen CPUs.
+/// The most workspaces kept for reuse, enough for two dozen CPUs.
 const WORKSPACES_MAX: usize = 24;
 
 #[cfg(test)]

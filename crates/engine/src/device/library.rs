@@ -27,8 +27,8 @@ use crate::work::request::PublicKeyRequest;
 use crate::work::shape::{PublicKeyOperation, Shape};
 use oarlock_threads::process;
 
-/// A device in a shared library, loaded by path. It computes requests by the numbers of their keys, and none of keys that a
-/// device holds.
+/// A device in a shared library, loaded by path. It computes requests whose keys' numbers it receives, and none for keys
+/// held by a device.
 ///
 /// The library becomes part of this process and stays loaded. It can do whatever the process can, and its faults are the
 /// process's faults. Load only libraries that you trust as your own code. A library that writes outside the buffers for its
@@ -331,7 +331,7 @@ enum Function {
     PowerShort = 2,
 }
 
-/// `oarlock_device_table_v1`.
+/// The C type `oarlock_device_table_v1`.
 #[repr(C)]
 struct FunctionTable {
     size: usize,

@@ -77,8 +77,8 @@ pub trait PublicKeyDevice: Send + Sync {
     }
 
     /// Whether the device answers all requests of a batch at its end rather than one by one. A thread waiting for several is
-    /// then woken once, but may wait a few milliseconds for the next batch. Return `false`, the default, for devices that
-    /// may hang.
+    /// then woken once, and answers may be held for some milliseconds to go out with those of the next batch. Return
+    /// `false`, the default, for devices that may hang.
     fn answers_together(&self) -> bool {
         false
     }

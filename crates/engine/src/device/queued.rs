@@ -87,8 +87,8 @@ pub trait QueuedDevice: Send + Sync {
     /// later. Must not wait.
     fn submit(&self, task: Task) -> Result<(), Task>;
 
-    /// For devices that must be polled: answers finished tasks and returns when to poll again. `None`, the default, if there
-    /// are none or the device answers by itself.
+    /// Answers finished tasks of a device that must be polled, and returns the time until the next poll. `None`, the
+    /// default, means that no task is left or that the device answers without polls.
     fn poll(&self) -> Option<Duration> {
         None
     }

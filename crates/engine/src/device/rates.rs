@@ -18,7 +18,7 @@ struct Medians {
     alone: Median,
     /// The time of other requests, divided by the number under way.
     share: Median,
-    /// How many times failures double the expected time: each failure adds one, each success removes one.
+    /// The number of doublings of the expected time: each failure adds one, each success removes one.
     doublings: AtomicU32,
     /// The longest time of a failure, in ns.
     failed: AtomicU32,

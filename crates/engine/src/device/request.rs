@@ -21,7 +21,7 @@ pub enum Request<'a> {
     /// Encrypt with a [`Kind::Aead`](crate::Kind::Aead), and write the tag.
     Seal(AeadRequest<'a>),
     /// Decrypt with a [`Kind::Aead`](crate::Kind::Aead), and write the tag that the ciphertext should have. The session
-    /// compares it, and re-encrypts the data if it differs.
+    /// compares it, and removes the plaintext if it differs.
     Open(AeadRequest<'a>),
     /// Encrypt with a [`Kind::Cbc`](crate::Kind::Cbc).
     CbcEncrypt(CbcRequest<'a>),

@@ -66,7 +66,7 @@ impl<K: Keyed> Session<K> {
         Self::settled(keyed, params, key, cost)
     }
 
-    /// Creates a session that stays on `keyed` for good.
+    /// Creates a session that always stays on `keyed`.
     pub(crate) fn settled(keyed: K, params: SessionParams, key: &[u8], cost: Cost) -> Self {
         Self {
             keyed,

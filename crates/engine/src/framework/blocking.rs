@@ -94,7 +94,7 @@ impl QueuedDevice for Blocking {
 
 impl Drop for Blocking {
     fn drop(&mut self) {
-        // A forked child inherits the lock in any state, and nobody there may release it.
+        // A forked child inherits the lock in any state, and no thread there may release it.
         if self.generation != process::fork_generation() {
             return;
         }

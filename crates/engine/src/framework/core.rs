@@ -677,7 +677,7 @@ pub(super) struct Closer(pub(super) Arc<Core>);
 impl Drop for Closer {
     fn drop(&mut self) {
         let core = &self.0;
-        // A forked child inherits the locks in any state, and nobody there may release them.
+        // A forked child inherits the locks in any state, and no thread there may release them.
         if core.check_process().is_err() {
             return;
         }

@@ -22,7 +22,7 @@ pub(super) struct Health {
     breaker: Breaker,
     /// Measured over expected times of requests. `None` before the first.
     history: Option<History>,
-    /// How many times the time limit is doubled, after time-outs.
+    /// The number of doublings of the time limit, after time-outs.
     doublings: u32,
     pub(super) counts: Counts,
 }
@@ -36,13 +36,13 @@ struct History {
 /// Counts of a device's requests, by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Requests given to it.
+    /// Requests given to the device.
     pub given: u64,
-    /// Requests that it completed.
+    /// Requests that the device completed.
     pub done: u64,
-    /// Requests that it failed or computed wrongly.
+    /// Requests that the device failed or computed wrongly.
     pub failed: u64,
-    /// Requests taken away because it stalled.
+    /// Requests taken away because the device stalled.
     pub stalled: u64,
     /// Answers to requests already taken away, and second answers.
     pub late: u64,
@@ -52,7 +52,7 @@ pub struct Counts {
     pub opened: u64,
 }
 
-/// How a device failed a request.
+/// The way in which a device failed a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// It reported an error.
@@ -74,7 +74,7 @@ impl Patience {
 }
 
 impl Health {
-    /// Returns whether a request may go there; giving it one is another step.
+    /// Returns whether the device admits a request. [`given`](Self::given) then records it.
     pub(super) fn admits(&self, now: Duration) -> Admission {
         self.breaker.admission(now)
     }

@@ -13,7 +13,7 @@ use crate::device::queued::{QueueOffer, QueuedDevice};
 use crate::work::operation::Service;
 use oarlock_threads::page::DeviceFigure;
 
-/// How many of a device's results are checked on the CPU.
+/// The share of a device's results that is checked on the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
     /// Computes one result in this many again on the CPU and compares; 0 means none. Tags that a device finds wrong and
@@ -63,7 +63,7 @@ pub(super) struct Outstanding {
     share: Duration,
     /// Whether the device had nothing else when it was sent.
     was_alone: bool,
-    /// Whether it was taken away.
+    /// Whether the task was taken away from the device.
     is_lost: bool,
     service: Service,
     bytes: usize,
@@ -78,7 +78,7 @@ pub(super) struct Settled {
 /// The expected times of a request on this device.
 #[derive(Clone, Copy)]
 pub(super) struct Estimate {
-    /// Until the answer.
+    /// The time until the answer.
     pub(super) completion: Duration,
     pub(super) expected: Expected,
 }

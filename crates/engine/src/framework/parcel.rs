@@ -183,8 +183,8 @@ impl Inner {
         self.home.store(member + 1, Ordering::Relaxed);
     }
 
-    /// Returns the operation with its position in the stream or sequence. The IV is `None` if it must wait for the previous
-    /// request.
+    /// Returns the operation with its position in the stream or sequence. If it must wait for the previous request, the link
+    /// is [`Link::Waits`] and the IV is not set.
     pub(super) fn step(
         &self,
         direction: Direction,

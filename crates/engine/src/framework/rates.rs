@@ -14,11 +14,11 @@ use crate::work::operation::Service;
 pub(super) struct Rates([[Times; SIZES]; Service::ROWS]);
 
 struct Times {
-    /// From submission to answer, on an otherwise idle device.
+    /// The time from submission to answer on an otherwise idle device.
     alone: Median,
     /// Measured time under full load, in 1024ths of the offered time.
     correction: AtomicU32,
-    /// When each was last measured, in ms.
+    /// The time of the last measurement of each, in ms.
     alone_ms: AtomicU32,
     correction_ms: AtomicU32,
 }
@@ -27,7 +27,7 @@ struct Times {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Expected {
     pub(super) alone: Duration,
-    /// The delay of the requests behind it.
+    /// The time by which it delays later requests.
     pub(super) share: Duration,
 }
 
@@ -174,8 +174,8 @@ const CORRECTION_MAX: f64 = 1e9;
 const WINDOW: usize = 32;
 /// Longer than the polling thread's pauses, so that bunched answers average out.
 const WINDOW_MIN: Duration = Duration::from_millis(2);
-/// How long a measurement stays in full effect. Other load comes and goes in seconds; a failed retry of a device costs one
-/// slow request in each period.
+/// The time for which a measurement stays in full effect. Other load comes and goes in seconds; a failed retry of a device
+/// costs one slow request in each period.
 const MEMORY_MS: u32 = 1000;
 /// Class 0 has requests below 64 bytes.
 const SMALLEST: usize = 5;

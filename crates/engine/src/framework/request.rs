@@ -222,21 +222,21 @@ pub enum Iv {
     Explicit(IvBytes),
 }
 
-/// Where a request is computed.
+/// The place where a request is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Place {
-    /// On the device that is expected to finish first; below 2 us, at once.
+    /// The device that is expected to finish first. A request of less than 2 us is computed at once.
     #[default]
     Auto,
-    /// On the calling thread.
+    /// The calling thread.
     Here,
-    /// In the CPU's queue.
+    /// The CPU's queue.
     Queue,
-    /// Like `Auto`, but it waits in the queue if computing it with others helps. Otherwise it is computed at once below 1
-    /// us.
+    /// Like `Auto`, but the request waits in the queue if a batch gains. Otherwise it is computed at once if it takes less
+    /// than 1 us.
     Together,
-    /// On a device if one offers it and has room, otherwise in the CPU's queue.
+    /// A device, if one offers it and has room, otherwise the CPU's queue.
     Device,
 }
 

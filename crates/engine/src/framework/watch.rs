@@ -39,7 +39,7 @@ struct State {
     /// Whether a device was given something since the last poll.
     is_news: bool,
     is_closed: bool,
-    /// Until when the watch thread sleeps, since `began`.
+    /// The end of the watch thread's sleep, since `began`.
     asleep_until: Duration,
 }
 
@@ -79,8 +79,8 @@ impl Watch {
         self.promise.store(promise, Ordering::Release);
     }
 
-    /// Whether a waiting thread will poll in time for an answer expected after `expected`, and the watch thread will have
-    /// checked on it by then.
+    /// Whether a waiting thread will poll in time for an answer expected after `expected`, and the watch thread wakes soon
+    /// enough after that to check.
     fn is_promised(&self, expected: Duration, asleep_until: Duration) -> bool {
         let promise = self.promise.load(Ordering::Acquire);
         let now = self.began.elapsed();
@@ -232,10 +232,10 @@ fn this_thread() -> u64 {
     NUMBER.with(|number| *number)
 }
 
-/// How late a thread may be with its promise. It is back sooner if it submits more and waits again. A scheduler slice is
-/// longer, so the watch thread still wakes up now and then (docs/internals/framework.md).
+/// The time by which a thread may be late with its promise. It is back sooner if it submits more and waits again. A
+/// scheduler slice is longer, so the watch thread still wakes up now and then (docs/internals/framework.md).
 const GRACE: Duration = Duration::from_millis(2);
 const THREAD_BITS: u32 = 20;
 const THREAD: u64 = (1 << THREAD_BITS) - 1;
-/// How long the idle watch thread stays.
+/// The time for which an idle watch thread stays.
 const LINGER: Duration = Duration::from_millis(100);

@@ -17,7 +17,7 @@ pub struct Figures {
     pub program: String,
     /// The process ID.
     pub process: u32,
-    /// When counting began, since boot.
+    /// The time at which counting began, since boot.
     pub began: Duration,
     /// The PID namespace of the process: an inode, or 0 if unknown.
     pub namespace: u64,

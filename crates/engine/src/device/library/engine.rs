@@ -113,7 +113,7 @@ impl LibraryEngine {
         Ok(Arc::new(engine))
     }
 
-    /// Has the library compute a task in place of the task's data.
+    /// Has the library compute a task; the result replaces the task's data.
     fn call(&self, task: &mut Task) -> Result<(), DeviceError> {
         if self.generation != process::fork_generation() {
             return Err(DeviceError(
@@ -256,7 +256,7 @@ impl Named {
     }
 }
 
-/// `oarlock_device_service_v2`.
+/// The C type `oarlock_device_service_v2`.
 #[repr(C)]
 struct NamedService {
     kind: u32,
@@ -264,7 +264,7 @@ struct NamedService {
     hash: *const c_char,
 }
 
-/// `oarlock_device_offer_v2`.
+/// The C type `oarlock_device_offer_v2`.
 #[repr(C)]
 #[derive(Default)]
 struct Offer {
@@ -274,7 +274,7 @@ struct Offer {
     bytes_per_second: u64,
 }
 
-/// `oarlock_device_request_v2`.
+/// The C type `oarlock_device_request_v2`.
 #[repr(C)]
 struct Request {
     size: usize,
@@ -298,7 +298,7 @@ struct Request {
     tag_len: usize,
 }
 
-/// `oarlock_device_table_v2`.
+/// The C type `oarlock_device_table_v2`.
 #[repr(C)]
 struct FunctionTable {
     head: FunctionTableHead,

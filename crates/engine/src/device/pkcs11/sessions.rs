@@ -229,7 +229,7 @@ impl Sessions {
             }
             (None, token, _) => self.module.find(token)?,
         };
-        // Opens no session while another thread is about to log in.
+        // The lock keeps this thread from opening a session while another is about to log in.
         let _one = lock(&self.login);
         let session = self.module.context().open_ro_session_no_drop(slot)?;
         if let Err(failure) = self.contained(|| self.log_in(&session, &token)) {

@@ -43,7 +43,7 @@ pub struct Host {
     pub pauses: Option<Pauses>,
 }
 
-/// Random pauses of a host. Each also delays all requests behind it.
+/// Random pauses of a host. Each also delays all later requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pauses {
     /// One request in `one_in` has a pause; at least 1.
@@ -83,7 +83,7 @@ pub enum Fault {
     /// The board restarts: all its requests fail, its keys are gone, and it accepts nothing for this time. Only boards with
     /// a queue have this fault ([`SimulatedEngine`](super::SimulatedEngine)); for others it is `Error`.
     Reset(Duration),
-    /// The result, with a byte behind the end of its memory changed. Only boards with a queue have this fault; for others it
+    /// The result, with a byte after the end of its memory changed. Only boards with a queue have this fault; for others it
     /// is `WrongResult`.
     Overrun,
     /// Half of the result, and an error. Only boards with a queue have this fault; for others it is `Error`.

@@ -33,11 +33,11 @@ pub struct EngineBoard {
     pub units: usize,
     /// Bytes per second of one unit.
     pub bytes_per_second: u64,
-    /// How long a request occupies its unit, in addition to the time for its bytes.
+    /// The time that a request occupies its unit, in addition to the time for its bytes.
     pub per_request: Duration,
     /// The round-trip time. It delays requests without occupying a unit.
     pub latency: Duration,
-    /// How long loading a key occupies a unit.
+    /// The time that loading a key occupies a unit.
     pub key_setup: Duration,
     /// The number of keys that the board holds; the least recently used one is evicted.
     pub keys: usize,
@@ -116,7 +116,7 @@ pub struct SimulatedEngine {
 }
 
 struct State {
-    /// Until when each unit is busy, if the board is not shared.
+    /// The time at which each unit becomes free, if the board is not shared.
     units: BinaryHeap<Reverse<Duration>>,
     /// The queue of this process, if the board is shared.
     queue: Option<Queue>,
@@ -599,5 +599,5 @@ impl QueuedDevice for SimulatedEngine {
 
 /// The number of keys kept for the CPU.
 const SET_UP_MAX: usize = 4096;
-/// How soon to check again whether a request that waits for others was started.
+/// The interval for checking whether a request that waits for others was started.
 const LOOK_MIN: Duration = Duration::from_micros(20);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::board::SimulatedBoard;
 use crate::work::shape::Shape;
 
-/// Until when the parts are busy. Times count from the creation of the board.
+/// The times at which the host and the coprocessors become free, since the creation of the board.
 pub(super) struct Schedule {
     host: Duration,
     coprocessors: BinaryHeap<Reverse<Duration>>,

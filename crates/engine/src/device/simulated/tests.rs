@@ -11,8 +11,7 @@ use super::*;
 use crate::device::{PublicKeyOperation, complete, visible_cpu};
 use crate::rsa::{Base, ByteOrder, RsaPrivateKey};
 
-/// Table 1 of the paper: the number of threads, each with one request at a time, and operations per second. The model must
-/// not be fitted to make a test pass.
+/// Table 1 of the paper: the number of threads, each with one request at a time, and operations per second.
 #[test]
 fn presets_meet_the_paper_in_virtual_time() {
     use PublicKeyOperation::{PrivateByExponent, PrivateByPrimes};

@@ -28,7 +28,7 @@ impl SoftwareChaCha20 {
     }
 
     /// Applies keystream from block `counter` on. Its upper 96 bits are the nonce; its low 32 bits are the block counter,
-    /// which wraps by itself.
+    /// which wraps without changing the nonce.
     fn run(&self, counter: u128, data: InOutBuf<'_, '_, u8>) {
         // aws-lc does not document that its counter wraps.
         let until_wrap = ((1 << 32) - u64::from(counter as u32)) * BLOCK_BYTES as u64;

@@ -23,8 +23,8 @@ use crate::costs::cost::Cost;
 use crate::costs::lookup::{self, Costs};
 use crate::work::algorithm::{Algorithm, Kind};
 
-/// The device `software`: AES in CTR, CBC and GCM, ChaCha20 and ChaCha20-Poly1305, by aws-lc. GCM nonces are limited to 2^31
-/// - 1 bytes here.
+/// The device `software`: AES in CTR, CBC and GCM, ChaCha20 and ChaCha20-Poly1305, by aws-lc. It limits GCM nonces to 2^31 -
+/// 1 bytes.
 pub struct SoftwareDevice {
     cpu: Cpu,
     costs: Costs,

@@ -32,7 +32,7 @@ impl BareQueue {
         self.0.advance(now_ns);
     }
 
-    /// Returns the end of the oldest request if it has been started. `None` outside: the queue was overwritten and its
+    /// Returns the end of the oldest request if it has been started. The outer `None`: the queue was overwritten, and its
     /// requests are lost.
     pub fn next_started(&mut self, now_ns: u64) -> Option<Option<u64>> {
         let next = self.0.next_started(now_ns);

@@ -275,7 +275,7 @@ fn a_head_that_somebody_moves_past_what_waits_is_noticed() {
     // The first request was started; the second never would be.
     assert!(queue.next_started(MS_NS).unwrap().is_some());
     assert!(queue.next_started(MS_NS).is_err());
-    // The value lies behind the head, so it is noticed when the queue gets there.
+    // A stray request behind the queue's own is noticed only when the queue gets there.
     queue.begin_anew();
     slot_of(queue.queue(0), 0).0.store(WAITING, Relaxed);
     queue.advance(10 * MS_NS);
