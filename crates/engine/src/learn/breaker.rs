@@ -20,7 +20,7 @@ pub struct BreakerRule {
     pub failures_max: u32,
     /// The number of successful trials that close it.
     pub trials: u32,
-    /// How long it stays open, in nanoseconds, by the number of openings without closing.
+    /// The time that it stays open, in nanoseconds, by the number of openings without closing.
     pub pause_ns: BackOff,
 }
 
@@ -41,9 +41,9 @@ pub struct Breaker {
 /// Whether a request is admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// It is open, or a trial is under way.
+    /// The breaker is open, or a trial is under way.
     No,
-    /// It is closed.
+    /// The breaker is closed.
     Yes,
     /// A trial is due, and has to [begin](Breaker::begin_trial).
     Trial,

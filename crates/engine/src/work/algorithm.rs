@@ -5,7 +5,7 @@ use std::fmt;
 #[cfg(feature = "legacy")]
 use oarlock_legacy::Cipher;
 
-/// How an algorithm transforms its data.
+/// The way in which an algorithm transforms its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
@@ -15,7 +15,7 @@ pub enum Kind {
         block_bytes: usize,
         /// Bits of the counter block that count: 32, 64 or 128. The rest are fixed.
         counter_bits: u32,
-        /// Bytes of the IV.
+        /// The length of the IV in bytes.
         iv_bytes: usize,
     },
     /// Encrypts and authenticates. Its sessions are [`AcceleratedAead`](crate::aead::AcceleratedAead).
