@@ -1,4 +1,4 @@
-/* Handles of oarlock.h that free themselves, and errors as exceptions. C++17. */
+/* The handles of oarlock.h as objects that free themselves, and its errors as exceptions. C++17. */
 #ifndef OARLOCK_HPP
 #define OARLOCK_HPP
 
@@ -10,7 +10,7 @@
 
 namespace oarlock {
 
-/* What a call failed with. */
+/* The error of a failed call. */
 class Error : public std::runtime_error {
 public:
     explicit Error(int code) : std::runtime_error(text(code)), code_(code) {}
@@ -33,8 +33,9 @@ inline void check(int error)
 }
 
 /*
- * A handle, and the function that frees it. It can be moved, not copied. Destroy it when no other thread uses it: one that takes
- * one call at a time, such as a cipher or an association, is not freed if it is busy then. release() it once a function has freed it, such as oarlock_queue_push().
+ * A handle, and the function that frees it. It can be moved, but not copied. Destroy it only while no other thread uses
+ * it: an object that allows one call at a time, such as a cipher or an association, is not freed if it is busy. Call
+ * release() once a function such as oarlock_queue_push() has freed the handle.
  */
 template <typename Object, int (*Free)(Object *)>
 class Owned {
@@ -63,7 +64,7 @@ public:
         take(handle);
     }
 
-    /* The one that another part of the program has registered. */
+    /* Returns the accelerator that another part of the program has registered. */
     static Accelerator find(const std::string &name)
     {
         oarlock_accelerator *handle = nullptr;
