@@ -237,7 +237,7 @@ fn pending(job: Handle<AnyJob>) -> Result<Job<Outcome>, Failure> {
     if here.job.is_none() {
         return Err(Failure::new(Code::State, "the job was waited for already"));
     }
-    // The job is there, as this call has just checked.
+    // The job exists, as this call has just checked.
     let job = here.into_inner().job;
     job.ok_or_else(|| Failure::new(Code::State, "the job was waited for already"))
 }

@@ -157,7 +157,7 @@ impl Ctr {
     /// Expands `key` (16, 24 or 32 bytes), which replaces the previous one.
     ///
     /// # Errors
-    /// [`InvalidKeyLength`]; the old key stays.
+    /// [`InvalidKeyLength`]; the old key is kept.
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), InvalidKeyLength> {
         self.schedule.expand(key, self.backend)
     }
@@ -300,7 +300,7 @@ impl CachedCtr {
     /// Expands `key` (16, 24 or 32 bytes), which replaces the previous one, and invalidates the table.
     ///
     /// # Errors
-    /// [`InvalidKeyLength`]; the old key stays.
+    /// [`InvalidKeyLength`]; the old key is kept.
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), InvalidKeyLength> {
         self.ctr.set_key(key)?;
         self.filled_for = NO_NONCE;

@@ -51,7 +51,7 @@ impl Cbc {
     /// Expands `key` (16, 24 or 32 bytes), which replaces the previous one.
     ///
     /// # Errors
-    /// [`InvalidKeyLength`]; the old key stays.
+    /// [`InvalidKeyLength`]; the old key is kept.
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), InvalidKeyLength> {
         self.set_key_to_encrypt(key)?;
         self.make_ready_to_decrypt();
@@ -62,7 +62,7 @@ impl Cbc {
     /// [`make_ready_to_decrypt`](Self::make_ready_to_decrypt).
     ///
     /// # Errors
-    /// [`InvalidKeyLength`]; the old key stays.
+    /// [`InvalidKeyLength`]; the old key is kept.
     pub fn set_key_to_encrypt(&mut self, key: &[u8]) -> Result<(), InvalidKeyLength> {
         self.schedule.expand(key, self.backend)
     }

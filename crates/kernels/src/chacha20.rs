@@ -329,7 +329,7 @@ impl ChaCha20 {
     /// Sets `key` (32 bytes), which replaces the previous one.
     ///
     /// # Errors
-    /// [`InvalidKeyLength`]; the old key stays.
+    /// [`InvalidKeyLength`]; the old key is kept.
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), InvalidKeyLength> {
         let words = key.as_chunks::<4>().0;
         if key.len() != KEY_BYTES {

@@ -1,4 +1,4 @@
-//! XOR of keystream made ahead.
+//! XOR of keystream that was computed ahead.
 
 use inout::InOutBuf;
 

@@ -114,7 +114,7 @@ impl<C: BlockCipher> Ctr<C> {
     /// Expands `key`, which replaces the previous one.
     ///
     /// # Errors
-    /// [`InvalidKeyLength`]; the old key stays.
+    /// [`InvalidKeyLength`]; the old key is kept.
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), InvalidKeyLength> {
         if !C::takes(key.len()) {
             return Err(InvalidKeyLength(key.len()));

@@ -72,8 +72,8 @@ impl<T> DerefMut for Locked<T> {
 
 impl<T> Drop for Locked<T> {
     fn drop(&mut self) {
-        // SAFETY: the value is there and nobody uses it again; then the mapping, which only `filled` knew of, is removed,
-        // and its lock with it.
+        // SAFETY: the value is initialised and nobody uses it again; then the mapping, which only `filled` knew of, is
+        // removed, and its lock with it.
         unsafe {
             self.0.drop_in_place();
             libc::munmap(self.0.as_ptr().cast(), size_of::<T>());

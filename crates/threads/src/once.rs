@@ -59,7 +59,7 @@ impl<R, A> Slot<R, A> {
         self.claim_if(|current| current == attempt)
     }
 
-    /// Takes the request, whichever attempt is under way.
+    /// Takes the request, whichever attempt is in progress.
     pub fn claim_any(&self) -> Option<R> {
         self.claim_if(|_| true)
     }
@@ -76,7 +76,7 @@ impl<R, A> Slot<R, A> {
         })
     }
 
-    /// Whether that attempt is under way and has not been claimed.
+    /// Whether that attempt is in progress and has not been claimed.
     #[cfg_attr(loom, allow(dead_code))]
     pub fn is_running(&self, attempt: u32) -> bool {
         self.locked(|state| matches!(state.stage, Stage::Running(_)) && state.attempt == attempt)

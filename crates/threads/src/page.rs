@@ -58,7 +58,7 @@ pub enum Gauge {
     InGroups,
     Groups,
     Faults,
-    /// Jobs and requests of a framework that wait, and those under way.
+    /// Jobs and requests of a framework: those that wait, and those in progress.
     Waiting,
     InFlight,
     /// Requests that were refused because a queue was full.

@@ -233,7 +233,7 @@ fn within<T>(kind: u64, section: impl FnOnce() -> T) -> T {
     }
     impl Drop for Inside {
         fn drop(&mut self) {
-            // A child that was forked in the middle of it has started to count from zero.
+            // A child forked in the middle of it has begun counting from zero.
             if self.fork_generation == fork_generation() {
                 SECTIONS.fetch_sub(self.kind, Ordering::Release);
             }
@@ -292,15 +292,15 @@ impl Drop for Nesting {
 
 #[cfg(debug_assertions)]
 thread_local! {
-    /// The fork generation, plus one, in which the calling thread entered its section; 0 outside.
-    /// Without a `Drop`, which would register the thread with the standard library.
+    /// The fork generation, plus one, in which the calling thread entered its section; 0 outside of sections. Without a
+    /// `Drop`, which would register the thread with the standard library.
     static SECTION_OF: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// Runs `start` with every signal blocked, so that a thread it makes never runs the host's handlers.
+/// Runs `start` with every signal blocked, so that a thread it creates never runs the host's signal handlers.
 pub(crate) fn with_signals_blocked<T>(start: impl FnOnce() -> T) -> T {
-    // SAFETY: both sets are filled before they are read; the calls change this thread's mask alone,
-    // and it is put back. They fail only on a wrong first argument.
+    // SAFETY: both sets are filled before they are read; the calls change only this thread's mask, and it is restored. They
+    // fail only if the first argument is wrong.
     unsafe {
         let mut all = std::mem::zeroed();
         let mut before = std::mem::zeroed();
@@ -312,9 +312,9 @@ pub(crate) fn with_signals_blocked<T>(start: impl FnOnce() -> T) -> T {
     }
 }
 
-/// CPU time of the calling thread so far. Asking takes a system call, some 300 ns.
+/// Returns the CPU time of the calling thread so far. This is a system call, which takes some 300 ns.
 pub fn thread_time() -> Duration {
-    // SAFETY: the struct is filled by the call, which fails only on a wrong argument.
+    // SAFETY: the call fills the struct; it fails only if an argument is wrong.
     let time = unsafe {
         let mut time: libc::timespec = std::mem::zeroed();
         libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time);
@@ -323,9 +323,9 @@ pub fn thread_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// How often the kernel has taken the CPU from the calling thread for another one.
+/// Returns how often the kernel has taken the CPU from the calling thread for another one.
 pub(crate) fn preemptions() -> i64 {
-    // SAFETY: the struct is filled by the call, which fails only on a wrong argument.
+    // SAFETY: the call fills the struct; it fails only if an argument is wrong.
     unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_THREAD, &mut usage);
@@ -333,15 +333,15 @@ pub(crate) fn preemptions() -> i64 {
     }
 }
 
-/// Fills `bytes` from the kernel's generator, for where aws-lc's is not compiled in.
+/// Fills `bytes` from the kernel's generator, for builds without that of aws-lc.
 ///
 /// # Panics
-/// Where the kernel has none, or a filter of system calls refuses it: there is nothing to go on with.
+/// If the kernel has none, or a filter of system calls forbids it: there is no other source.
 pub fn fill_random(bytes: &mut [u8]) {
     let mut filled = 0;
     while filled < bytes.len() {
         let rest = &mut bytes[filled..];
-        // SAFETY: as many bytes as are said.
+        // SAFETY: `rest` has the length that is passed.
         let more = unsafe { libc::getrandom(rest.as_mut_ptr().cast(), rest.len(), 0) };
         match usize::try_from(more) {
             Ok(more) => filled += more,
@@ -356,22 +356,22 @@ pub fn fill_random(bytes: &mut [u8]) {
 
 /// Returns the CPU that the calling thread is running on.
 pub fn cpu() -> usize {
-    // SAFETY: sched_getcpu has no precondition; it fails only on kernels without getcpu, and then
-    // gives a number that no CPU has.
+    // SAFETY: sched_getcpu has no precondition; it fails only on kernels without getcpu, and then returns a number that no
+    // CPU has.
     unsafe { libc::sched_getcpu() as usize }
 }
 
-/// Puts the calling thread into the idle class: it runs when no other thread wants its CPU. Where
-/// that is not allowed nothing changes.
+/// Moves the calling thread to the idle class: it runs only when no other thread wants its CPU. If that is not allowed,
+/// nothing changes.
 pub(crate) fn become_idle_class() {
-    // SAFETY: the parameter is filled; thread 0 is the calling one.
+    // SAFETY: the parameter is initialised; thread 0 is the calling one.
     unsafe {
         let parameter: libc::sched_param = std::mem::zeroed();
         libc::sched_setscheduler(0, libc::SCHED_IDLE, &parameter);
     }
 }
 
-/// A thread of this process, and the CPUs it might run on when it was asked.
+/// A thread of this process, and the CPUs that it was allowed to run on when this was created.
 pub(crate) struct Thread {
     id: libc::pthread_t,
     allowed: libc::cpu_set_t,
@@ -379,8 +379,8 @@ pub(crate) struct Thread {
 
 impl Thread {
     pub fn current() -> Self {
-        // SAFETY: pthread_self has no precondition; the set is plain bits, filled by the call, and
-        // stays empty where that fails.
+        // SAFETY: pthread_self has no precondition; the set is plain bits, filled by the call, and remains empty if that
+        // fails.
         unsafe {
             let id = libc::pthread_self();
             let mut allowed = std::mem::zeroed();
@@ -389,8 +389,7 @@ impl Thread {
         }
     }
 
-    /// Lets it run on `cpu` alone, if that is one it had. Where the call is not allowed nothing
-    /// changes.
+    /// Restricts the thread to `cpu`, if it was allowed to run there. If the call is not allowed, nothing changes.
     ///
     /// # Safety
     /// The thread has not ended.
@@ -398,7 +397,7 @@ impl Thread {
         if cpu >= 8 * CPU_SET_BYTES {
             return;
         }
-        // SAFETY: the caller says that the thread is there; `cpu` is a bit of the sets, which are plain bits.
+        // SAFETY: the caller guarantees that the thread exists; `cpu` is a bit of the sets, which are plain bits.
         unsafe {
             if libc::CPU_ISSET(cpu, &self.allowed) {
                 let mut one: libc::cpu_set_t = std::mem::zeroed();
@@ -408,17 +407,15 @@ impl Thread {
         }
     }
 
-    /// Lets it run on all CPUs it had but `cpu`, unless that leaves none; on all where there is no
-    /// such CPU. `before` is what the last call kept it off: where somebody else has said since on
-    /// which CPUs it is to run, as taskset(1) does, that stays. Where a call is not allowed nothing
-    /// changes.
+    /// Allows the thread all CPUs it had except `cpu`, or all of them if that leaves none or it did not have `cpu`. `before`
+    /// is the CPU that the last call excluded: if somebody else, such as taskset(1), has changed the thread's CPUs since,
+    /// that change is kept. If a call is not allowed, nothing changes.
     ///
     /// # Safety
     /// The thread has not ended.
     pub(crate) unsafe fn keep_off(&self, cpu: usize, before: usize) {
         let (others, expected) = (self.all_but(cpu), self.all_but(before));
-        // SAFETY: the caller says that the thread is there; the sets are plain bits, of which one is filled by
-        // the call.
+        // SAFETY: the caller guarantees that the thread exists; the sets are plain bits, one of which is filled by the call.
         unsafe {
             let mut now: libc::cpu_set_t = std::mem::zeroed();
             let failed = libc::pthread_getaffinity_np(self.id, CPU_SET_BYTES, &mut now) != 0;
@@ -428,7 +425,7 @@ impl Thread {
         }
     }
 
-    /// All CPUs it had, where there is no other.
+    /// Returns all CPUs it had except `cpu`, or all of them if no other is left.
     fn all_but(&self, cpu: usize) -> libc::cpu_set_t {
         let mut others = self.allowed;
         // SAFETY: `cpu` is a bit of the set, which is plain bits.
@@ -448,12 +445,12 @@ impl Thread {
 const CPU_SET_BYTES: usize = size_of::<libc::cpu_set_t>();
 
 static FORKS: AtomicUsize = AtomicUsize::new(0);
-/// See [`id`]; 0 before it was first asked for.
+/// See [`id`]; 0 before the first call.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
-/// Where each child notes itself.
+/// Where each child records itself.
 static YOUNGEST: AtomicPtr<Youngest> = AtomicPtr::new(ptr::null_mut());
-/// What the last look for a sandbox found: the fork generation plus one, and in the lowest bit
-/// whether there is one. Nothing before the first look.
+/// What the last look for a sandbox found: the fork generation plus one, and in the lowest bit whether there is one. 0
+/// before the first look.
 static SANDBOX: AtomicUsize = AtomicUsize::new(0);
 /// [`SHORT`] for each thread in an [`undivided`] section, [`LONG`] for each in one that
 /// [`forks_wait_for`], and [`FORK`] for each that is forking.
@@ -461,5 +458,5 @@ static SECTIONS: AtomicU64 = AtomicU64::new(0);
 const SHORT: u64 = 1;
 const LONG: u64 = 1 << 24;
 const FORK: u64 = 1 << 48;
-/// Several times what an operation takes that has to wait for a CPU.
+/// Several times as long as an operation takes that has to wait for a CPU.
 const FORK_WAIT_MAX: Duration = Duration::from_millis(50);

@@ -69,7 +69,7 @@ const fn source(set: usize, to: usize) -> usize {
     BOXES[register]
 }
 
-/// Returns the place in a byte of bit `i` of those that E gives an S-box.
+/// Returns the position, in a byte of the state, of bit `i` of the six that E gives an S-box.
 const fn place(number: usize, i: usize) -> usize {
     let from = (P[bit_of_half(number, i)] as usize - 1) / 4;
     let mut register = 0;

@@ -7,8 +7,8 @@
 //! either, 256 B   XOR;  in every second part, rounds for the next two with the MAC
 //! ```
 //!
-//! At most one chunk is made ahead, and the MAC always covers all ciphertext so far: nothing is pending when a message ends
-//! or is copied.
+//! At most one chunk is computed ahead, and the MAC always covers all ciphertext so far: nothing is pending when a message
+//! ends or is copied.
 
 use inout::InOutBuf;
 

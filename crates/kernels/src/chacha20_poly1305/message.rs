@@ -1,4 +1,4 @@
-//! A message in progress: its position, its MAC so far, and keystream made ahead.
+//! A message in progress: its position, its MAC so far, and keystream computed ahead.
 
 use core::fmt;
 

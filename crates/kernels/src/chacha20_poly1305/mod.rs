@@ -68,7 +68,7 @@ impl ChaCha20Poly1305 {
     /// Sets `key` (32 bytes), which replaces the previous one.
     ///
     /// # Errors
-    /// [`InvalidKeyLength`]; the old key stays.
+    /// [`InvalidKeyLength`]; the old key is kept.
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), InvalidKeyLength> {
         self.cipher.set_key(key)
     }

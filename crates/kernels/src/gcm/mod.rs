@@ -143,7 +143,7 @@ impl<T: Room> Gcm<T> {
     /// Expands `key` (16, 24 or 32 bytes), which replaces the previous one.
     ///
     /// # Errors
-    /// [`InvalidKeyLength`]; the old key stays.
+    /// [`InvalidKeyLength`]; the old key is kept.
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), InvalidKeyLength> {
         let mut h = [0; BLOCK_BYTES];
         self.ctr.set_key_and_encrypt_zeros(key, &mut h)?;

@@ -197,7 +197,7 @@ unsafe fn decrypt<V: Lanes, Half: Lanes, One: Lanes, const R: usize, const UNROL
             while left.holds::<V>(UNROLL) {
                 left.decrypt::<V, R, UNROLL>(keys);
             }
-            // One after the other, these would load the keys as many times.
+            // Decrypted one after the other, these registers would load the keys once each.
             if left.holds::<V>(4) {
                 left.decrypt::<V, R, 4>(keys);
             }

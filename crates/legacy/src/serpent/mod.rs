@@ -95,7 +95,7 @@ impl Ctr {
     /// Expands `key` (16, 24 or 32 bytes), which replaces the previous one.
     ///
     /// # Errors
-    /// [`InvalidKeyLength`]; the old key stays.
+    /// [`InvalidKeyLength`]; the old key is kept.
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), InvalidKeyLength> {
         if !matches!(key.len(), 16 | 24 | 32) {
             return Err(InvalidKeyLength(key.len()));

@@ -280,7 +280,7 @@ struct Memory {
 unsafe impl Send for Memory {}
 
 impl Memory {
-    /// `None` when there is none to be had. `bytes` is not 0.
+    /// Returns `None` if no memory is available. `bytes` is not 0.
     fn new(bytes: usize) -> Option<Self> {
         let layout = Layout::from_size_align(bytes, LINE_BYTES).ok()?;
         // SAFETY: the layout has a size: a ring has at least one granule, of at least one byte.
@@ -300,8 +300,8 @@ impl Drop for Memory {
         // they were allocated.
         unsafe {
             std::ptr::write_bytes(start, 0, bytes);
-            // Volatile writes of all of it take ten times as long; to read one byte back by way of
-            // an opaque function makes the compiler keep them.
+            // Volatile writes of all of it take ten times as long; passing the address to an opaque function makes the
+            // compiler keep them.
             std::hint::black_box(start);
             dealloc(start, self.layout);
         }
@@ -358,7 +358,7 @@ mod tests {
         });
         assert!(!ring.enlist(1));
         assert_eq!(ring.fill_for(Duration::MAX), 0);
-        // The granule filled before is there, and the others are not reported as ready.
+        // The granule filled before is ready, and the others are not reported as ready.
         // SAFETY: this is the only consumer, and nothing is released.
         let ready = (0..8).filter(|index| unsafe { ring.granule(first + index).is_some() });
         assert_eq!(ready.count(), 1);
@@ -376,10 +376,10 @@ mod tests {
         };
         let ring = Ring::new(size, Box::new(Zeros), &Arc::default(), 64).unwrap();
         let first = ring.restart(0);
-        // The consumer is within the granule, and computed what it has of it.
+        // The consumer is within the granule, and has computed its part of it.
         ring.claim(first + 1);
         assert!(!ring.enlist(1));
-        // It goes on into the next one while a filler is on its way.
+        // It continues into the next one while a filler is still on its way.
         ring.release(first + 1);
         assert!(ring.enlist(1));
         ring.claim(first + 2);

@@ -309,7 +309,7 @@ pub(super) unsafe fn crypt_one(start: Start<'_>, data: Data) {
     }
 }
 
-/// Data that keystream makes itself.
+/// Returns zeros as data, so that the keystream itself is written to `to`.
 #[inline(always)]
 pub(super) fn onto_zeros(to: *mut u8, bytes: usize) -> Data {
     static ZEROS: [u8; NINE_BYTES] = [0; NINE_BYTES];
@@ -319,7 +319,7 @@ pub(super) fn onto_zeros(to: *mut u8, bytes: usize) -> Data {
 }
 
 impl Chains<'_, 512, Mulx> {
-    /// Absorbs `chunks` chunks during the rounds of as many.
+    /// Absorbs `chunks` chunks during the rounds of the same number of chunks.
     ///
     /// # Safety
     /// The same as for [`Chunk::crypt_and_mac_chunks`].

@@ -64,7 +64,7 @@ impl<const APART: bool> Chunk for Columns<APART> {
         }
     }
 
-    /// Five and three blocks would take as long as twice five.
+    /// Eight blocks as five and three would take as long as ten.
     #[inline(always)]
     fn are_chunks(bytes: usize) -> bool {
         let is_few = !APART || [1, 2].contains(&(bytes / Self::BYTES));
@@ -149,7 +149,7 @@ unsafe fn five_blocks(start: Start<'_>, place: &mut Keystream) {
 }
 
 impl Chains<'_, 256, Mul> {
-    /// Absorbs `chunks` chunks during the rounds of as many.
+    /// Absorbs `chunks` chunks during the rounds of the same number of chunks.
     ///
     /// # Safety
     /// The same as for [`Chunk::crypt_and_mac_chunks`].
