@@ -159,8 +159,8 @@ pub struct MlKemPrivateKey(Key);
 impl MlKemPrivateKey {
     /// Generates a key pair.
     ///
+    /// # Errors
     /// [`Error::DeviceFailed`] if memory is exhausted.
-    /// [`Error::DeviceFailed`] where memory has run out.
     pub fn generate(set: MlKem) -> Result<Self, Error> {
         Self::from_seed(set, &drawn())
     }

@@ -65,7 +65,7 @@ impl LaneCosts {
         Duration::from_nanos(self.costs[key.number()].alone.ns().into())
     }
 
-    /// Records the time of a request computed alone, which could have been in lanes.
+    /// Records the time of a request computed alone, which is one more request since the last try in lanes.
     pub(crate) fn learn_alone(&self, key: BatchKey, took: Duration) {
         let cost = &self.costs[key.number()];
         cost.alone.learn(took);

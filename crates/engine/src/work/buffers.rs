@@ -55,8 +55,8 @@ impl Buffers {
         }
     }
 
-    /// Creates buffers that are read from `from` and written to `to`, segment by segment. Both have the same total length.
-    /// Bytes outside the layout's ranges are copied.
+    /// Creates buffers that are read from `from` and written to `to`. Both must have the same total length, but their
+    /// segments may differ. Bytes outside the layout's ranges are copied.
     pub fn separate(from: Vec<Vec<u8>>, to: Vec<Vec<u8>>) -> Self {
         Self {
             from: Segments::Many(from),

@@ -36,8 +36,8 @@ pub(crate) struct PlainNumbers {
 pub(crate) type Part = [u8; Width::Bits2048.bytes()];
 
 impl LanePrivate {
-    /// Returns `None` if this machine has no lanes, or for a key with a prime that is even or much longer than half of the
-    /// modulus.
+    /// Creates the numbers of a key with two primes. Returns `None` if this machine has no lanes, or for a key with a prime
+    /// that is even or much longer than half of the modulus.
     pub(crate) fn new(numbers: &PrivateNumbers<'_>, modulus_bits: usize) -> Option<Self> {
         let backend = Self::backend()?;
         let width = Width::for_bits(bits(numbers.p).max(bits(numbers.q)))?;

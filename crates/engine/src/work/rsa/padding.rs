@@ -264,7 +264,7 @@ pub(crate) fn pkcs1_message_or_other(
     let lengths = pseudo_random(&key, b"length", 2 * LENGTHS_TRIED);
     let other = pseudo_random(&key, b"message", bytes);
 
-    // Of the lengths tried, the last one that is at most the maximum.
+    // The last of the lengths tried that is below the maximum, or 0.
     let length_max = (bytes - 2 - PADDING_BYTES_MIN) as u32;
     let length_mask = length_max.next_power_of_two() - 1;
     let length_mask = length_mask | length_max;
