@@ -197,8 +197,8 @@ impl HybridPublicKey {
     /// to `ciphertext`, which has [`Hybrid::ciphertext_bytes`] bytes and is a server's key share.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] if one of them has another length, [`Error::InvalidKey`] if the X25519 key has small order, and
-    /// [`Error::DeviceFailed`] if memory is exhausted. On error, `secret` holds no part of a secret.
+    /// [`Error::InvalidInput`] if one of them has another length, [`Error::InvalidKey`] if the X25519 key has small order,
+    /// and [`Error::DeviceFailed`] if memory is exhausted. On error, `secret` holds no part of a secret.
     pub fn encapsulate(&self, ciphertext: &mut [u8], secret: &mut [u8]) -> Result<(), Error> {
         let hybrid = self.hybrid;
         hybrid.check_length("ciphertext", ciphertext.len(), hybrid.ciphertext_bytes())?;

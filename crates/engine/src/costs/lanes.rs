@@ -31,8 +31,8 @@ struct InLanes {
     apart: AtomicU32,
 }
 
-/// Requests computed alone between two tries in lanes, since unused lanes are not measured. The first tries come soon because
-/// the table may be wrong; later ones may cost at most a thousandth of the time.
+/// Requests computed alone between two tries in lanes, since unused lanes are not measured. The first tries come soon
+/// because the table may be wrong; later ones may cost at most a thousandth of the time.
 const APART: BackOff = BackOff::doubling(8, 1024);
 
 impl LaneCosts {

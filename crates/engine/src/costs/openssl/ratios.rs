@@ -166,8 +166,8 @@ pub enum RatioSource {
 /// at 64 bytes (crates/measure/src/measuring/turns.rs), and other programs add noise. With a limit of 1, an operation that
 /// is level would be offered at random.
 pub const LEVEL_MIN: u32 = 970;
-/// The limit for the first operation with a key, which happens once per key: passing the key on takes a microsecond, which the
-/// second operation more than recovers.
+/// The limit for the first operation with a key, which happens once per key: passing the key on takes a microsecond, which
+/// the second operation more than recovers.
 const FIRST_LEVEL_MIN: u32 = 900;
 /// Limits of plausible ratios. The tables contain 0.04 to 6.5.
 const POSSIBLE_MIN: u32 = 10;
