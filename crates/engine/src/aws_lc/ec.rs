@@ -101,7 +101,7 @@ unsafe impl Send for EcPublicKey {}
 unsafe impl Sync for EcPublicKey {}
 
 impl EcPublicKey {
-    /// Decodes a point from SEC 1, section 2.3.3, uncompressed or compressed.
+    /// Decodes a point in the form of SEC 1, section 2.3.3, uncompressed or compressed.
     ///
     /// # Errors
     /// [`Error::InvalidKey`] if it is not on the curve, or is the point at infinity.

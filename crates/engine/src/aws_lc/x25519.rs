@@ -36,7 +36,7 @@ impl X25519PrivateKey {
         &self.0
     }
 
-    /// Compares two keys in constant time.
+    /// Whether both keys are equal, compared in constant time.
     pub fn is_same(&self, other: &Self) -> bool {
         self.0.ct_eq(&*other.0).into()
     }
