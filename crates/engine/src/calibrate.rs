@@ -168,7 +168,7 @@ fn measure_machine(engine: &Engine) -> MachineCosts {
     let soon = || Instant::now() + TIME_OF_WAY;
     // The kernel may leave the first one in this busy CPU's queue, which the pool then learns.
     let wake_ns = measure_wake(pool, Instant::now() + 2 * TIME_OF_WAY);
-    // Keeps the helper awake.
+    // Make sure that the helper is awake.
     wait_for_helper(pool);
     let handoff_ns = measure_handoff(pool, soon());
     let other_core = measure_other_core(engine, pool, soon());

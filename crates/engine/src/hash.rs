@@ -207,7 +207,7 @@ impl Hash {
     }
 }
 
-/// Compares two secrets in time that depends only on their lengths.
+/// Whether two secrets are equal, compared in time that depends only on their lengths.
 pub fn is_same(one: &[u8], other: &[u8]) -> bool {
     one.ct_eq(other).into()
 }
