@@ -1,5 +1,5 @@
-//! The C library, loaded as a program in C loads it: what a call costs compared with the Rust one, AES-256-GCM
-//! compared with OpenSSL's EVP, and signatures in a loop of poll(2) compared with the Rust queue.
+//! The C library, loaded as a C program loads it: the cost of a call compared with the Rust one, AES-256-GCM compared with
+//! OpenSSL's EVP, and signatures in a poll(2) loop compared with the Rust queue.
 
 #![allow(unsafe_code)]
 
@@ -23,10 +23,10 @@ use super::compared::{Compared, Quantity, STOCK};
 use super::device::ALLOWED;
 use super::setup::{Setup, named_or_beside};
 
-/// What is measured.
+/// A measurement of the C library.
 #[derive(Clone, Copy)]
 pub(crate) enum CLibrary {
-    /// Nanoseconds of 64 bytes of AES-CTR beyond the same call in Rust.
+    /// Nanoseconds that 64 bytes of AES-CTR cost beyond the same call in Rust.
     Call,
     /// AES-256-GCM compared with EVP.
     Seal,
@@ -34,17 +34,17 @@ pub(crate) enum CLibrary {
     Sign,
 }
 
-/// By name.
+/// The measurements by case name.
 pub(super) const CASES_IN_C: [(&str, CLibrary); 3] = [
     ("c-call", CLibrary::Call),
     ("c-aes-256-gcm", CLibrary::Seal),
     ("c-sign", CLibrary::Sign),
 ];
 
-/// What is compared with.
+/// The Rust library, as the other side.
 pub(crate) const RUST: &str = "rust";
-/// The same loop of poll(2). A thread that waits for the queue itself computes while it waits, and one in poll(2)
-/// does not.
+/// The Rust library in the same poll(2) loop. A thread that waits for the queue itself computes while it waits, and one in
+/// poll(2) does not.
 pub(crate) const RUST_LOOP: &str = "rust's loop";
 /// Bytes of a message.
 pub(crate) const SIZES: [usize; 4] = [64, 1024, 16384, 1 << 20];
@@ -56,10 +56,10 @@ const SEALED_BYTES: usize = 4 << 20;
 const SEALED_MAX: usize = 20_000;
 const IN_FLIGHT: usize = 64;
 const SIGNATURES: usize = 1000;
-/// Several keys, one after the other.
+/// Several keys in one file.
 const KEYS: &str = include_str!("../../../../../crates/measure/keys/rsa2048.pem");
 const END: &str = "-----END RSA PRIVATE KEY-----";
-/// No threads but the caller.
+/// Options without helper threads.
 const ALONE: &CStr = c"max_threads=0";
 const WITH_A_THREAD: &CStr = c"max_threads=1";
 
@@ -81,14 +81,14 @@ macro_rules! functions {
     ($($name:ident: $symbol:literal ($($argument:ty),*),)+) => {
         struct Functions {
             $($name: unsafe extern "C" fn($($argument),*) -> c_int,)+
-            /// Which they are of.
+            /// The library that the functions belong to.
             _library: Library,
         }
 
         impl Functions {
             fn of(library: Library) -> Result<Self, libloading::Error> {
-                // SAFETY: the library is that of this tree, whose header gives the functions these types; they are used
-                // no longer than it is loaded.
+                // SAFETY: the library is built from this tree, whose header declares the functions with these types; they
+                // are used only while it is loaded.
                 unsafe {
                     Ok(Self {
                         $($name: *library.get($symbol)?,)+
@@ -125,7 +125,7 @@ impl Functions {
     fn load() -> Result<Self, Error> {
         let missing = "no liboarlock.so.1 next to this program: build it (make build)";
         let path = named_or_beside(None, "liboarlock.so.1", missing)?;
-        // SAFETY: loading it runs nothing but what the C library and the Rust one begin with.
+        // SAFETY: loading the library runs only the initialisers of the C and Rust run-times.
         let library = unsafe { Library::new(&path) };
         library
             .and_then(Self::of)
@@ -134,7 +134,7 @@ impl Functions {
 
     fn accelerator(&self, options: &CStr) -> Result<Handle, Error> {
         let mut accelerator = ptr::null_mut();
-        // SAFETY: a place and a text, as the header wants.
+        // SAFETY: room for a handle and a NUL-terminated string, as the header requires.
         done(unsafe { (self.accelerator_new)(&raw mut accelerator, options.as_ptr()) })?;
         Ok(accelerator)
     }
@@ -143,8 +143,8 @@ impl Functions {
         let accelerator = self.accelerator(ALONE)?;
         let mut cipher = ptr::null_mut();
         let (key, iv) = ([7_u8; 16], [9_u8; 16]);
-        // SAFETY: the accelerator is a handle; the cipher's is a place; key and IV have the bytes that are
-        // said, and the name ends with a zero.
+        // SAFETY: the accelerator is a handle, and `cipher` has room for one; key and IV have the lengths passed, and the
+        // name is NUL-terminated.
         unsafe {
             done((self.cipher_new)(
                 accelerator,
@@ -166,7 +166,7 @@ impl Functions {
             let began = Instant::now();
             for _ in 0..CALLS {
                 let data = black_box(&mut data).as_mut_ptr();
-                // SAFETY: a handle, and one buffer for both, without an IV.
+                // SAFETY: the cipher is a handle, input and output are one buffer of that length, and a null IV is allowed.
                 let outcome = unsafe {
                     (self.cipher_encrypt)(cipher, data.cast(), data.cast(), CALL_BYTES, ptr::null())
                 };
@@ -180,12 +180,12 @@ impl Functions {
             let in_rust = began.elapsed().as_nanos() as f64 / CALLS as f64;
             // The first round warms up.
             if round > 0 {
-                // What is less than nothing is noise.
+                // A negative difference is noise.
                 ours.push((in_c - in_rust).max(0.01));
                 theirs.push(CALL_NS);
             }
         }
-        // SAFETY: handles, which nothing uses afterwards.
+        // SAFETY: nothing uses these handles afterwards.
         unsafe {
             done((self.cipher_free)(cipher))?;
             done((self.accelerator_free)(accelerator))?;
@@ -202,8 +202,8 @@ impl Functions {
         let accelerator = self.accelerator(ALONE)?;
         let mut aead = ptr::null_mut();
         let key = [7_u8; 32];
-        // SAFETY: the accelerator is a handle; the AEAD's is a place; the key has 32 bytes, and the name ends
-        // with a zero.
+        // SAFETY: the accelerator is a handle, and the AEAD has room for one; the key has 32 bytes, and the name is
+        // NUL-terminated.
         unsafe {
             let name = c"aes-256-gcm".as_ptr();
             done((self.aead_new)(
@@ -235,7 +235,7 @@ impl Functions {
             let calls = (SEALED_BYTES / bytes).clamp(1, SEALED_MAX);
             let (mut rates, mut stock_rates) = (Vec::new(), Vec::new());
             for round in 0..rounds {
-                // Another one begins in each round.
+                // The sides take turns to begin a round.
                 if round % 2 == 0 {
                     rates.push(rate(&mut ours, &mut data, calls, &mut nonces));
                 }
@@ -249,7 +249,7 @@ impl Functions {
                 ..Compared::new(Quantity::Rate, STOCK, rates, stock_rates)
             });
         }
-        // SAFETY: handles, which nothing uses afterwards.
+        // SAFETY: nothing uses the AEAD and its accelerator afterwards.
         unsafe {
             done((self.aead_free)(aead))?;
             done((self.accelerator_free)(accelerator))?;
@@ -262,7 +262,7 @@ impl Functions {
         let mut private = ptr::null_mut();
         let (key, _) = KEYS.split_once(END).unwrap_or_default();
         let key = format!("{key}{END}\n");
-        // SAFETY: the accelerator is a handle; the key's is a place; the file has the bytes that are said.
+        // SAFETY: the accelerator is a handle, and the key has room for one; the file has the length passed.
         unsafe {
             done((self.private_new)(
                 accelerator,
@@ -280,7 +280,7 @@ impl Functions {
         ];
         let mut rates: [Vec<f64>; 3] = Default::default();
         for round in 0..=rounds {
-            // Another one begins in each round, and the first one warms up.
+            // The sides take turns to begin a round, and the first round warms up.
             for side in (0..3).map(|side| (round + side) % 3) {
                 let began = Instant::now();
                 sides[side]()?;
@@ -290,7 +290,7 @@ impl Functions {
             }
         }
         let [ours, blocking, polling] = rates;
-        // SAFETY: handles, which nothing uses afterwards.
+        // SAFETY: nothing uses the key and its accelerator afterwards.
         unsafe {
             done((self.private_free)(private))?;
             done((self.accelerator_free)(accelerator))?;
@@ -304,12 +304,12 @@ impl Functions {
     fn loop_of_poll(&self, private: Handle) -> Result<(), Error> {
         let mut queue = ptr::null_mut();
         let mut descriptor = -1;
-        // SAFETY: places, as the header wants.
+        // SAFETY: the outputs have room, as the header requires.
         unsafe {
             done((self.queue_new)(&raw mut queue, 0))?;
             done((self.queue_fd)(queue, &raw mut descriptor))?;
         }
-        // SAFETY: the queue has the descriptor open until it is freed, below.
+        // SAFETY: the queue keeps the descriptor open until it is freed, below.
         let descriptor = unsafe { BorrowedFd::borrow_raw(descriptor) };
         let (mut submitted, mut taken) = (0, 0);
         let mut signature = [0_u8; 256];
@@ -318,8 +318,8 @@ impl Functions {
                 let mut job = ptr::null_mut();
                 let message = submitted.to_ne_bytes();
                 let scheme = c"pkcs1-sha256".as_ptr();
-                // SAFETY: key and queue are handles, and the job's is a place; the message has the bytes that
-                // are said, and options may be null.
+                // SAFETY: key and queue are handles, and the job has room for one; the message has the length passed, and
+                // options may be null.
                 unsafe {
                     let (message, bytes) = (message.as_ptr().cast(), message.len());
                     let options = ptr::null();
@@ -336,7 +336,7 @@ impl Functions {
                 submitted += 1;
             }
             let (mut error, mut bytes) = (0, signature.len());
-            // SAFETY: a handle and places, the result's of as many bytes as is said.
+            // SAFETY: the queue is a handle, and all outputs have room, the result of the length passed.
             let outcome = unsafe {
                 let result = signature.as_mut_ptr().cast();
                 (self.queue_next)(
@@ -357,7 +357,7 @@ impl Functions {
             done(error)?;
             taken += 1;
         }
-        // SAFETY: a handle, which nothing uses afterwards.
+        // SAFETY: nothing uses the queue afterwards.
         done(unsafe { (self.queue_free)(queue) })
     }
 }
@@ -374,7 +374,7 @@ impl Aead for InC<'_> {
     fn seal(&mut self, nonce: &[u8; 12], aad: &[u8], data: &mut [u8]) -> [u8; 16] {
         let mut tag = [0; 16];
         let buffer: *mut c_void = data.as_mut_ptr().cast();
-        // SAFETY: a handle, one buffer for input and output, and others of as many bytes as is said.
+        // SAFETY: the AEAD is a handle, input and output are one buffer, and the others have the lengths passed.
         let outcome = unsafe {
             (self.functions.aead_seal)(
                 self.aead,
@@ -397,7 +397,7 @@ impl Aead for InC<'_> {
     }
 }
 
-/// 10^9 bytes a second.
+/// Returns GB/s.
 fn rate<A: Aead + ?Sized>(aead: &mut A, data: &mut [u8], calls: usize, nonces: &mut Nonces) -> f64 {
     let began = Instant::now();
     black_box(aead.seal_times(data, calls, nonces));

@@ -1,4 +1,4 @@
-//! What is measured.
+//! The table of cases.
 
 use oarlock_measure::Error;
 
@@ -24,7 +24,7 @@ use super::speed::Speed;
 use super::ssh::{Setting, Ssh, Suite, TransferKind};
 use super::start;
 
-/// One line of the benchmark.
+/// A case of the benchmark.
 pub(crate) struct ProgramCase {
     pub(crate) name: String,
     pub(crate) program: Program,
@@ -81,7 +81,7 @@ impl ProgramCase {
         }
     }
 
-    /// Whether it is about the OpenSSL provider.
+    /// Whether the case needs the OpenSSL provider.
     pub(crate) fn takes_provider(&self) -> bool {
         !matches!(
             self.program,
@@ -94,7 +94,7 @@ impl ProgramCase {
         )
     }
 
-    /// The line of `programs/packets/` that it is, if it is one.
+    /// Returns the case's line of `programs/packets/`, if it has one.
     pub(crate) fn batch(&self) -> Option<&'static Line> {
         match self.program {
             Program::Batch(line) => Some(line),
@@ -103,7 +103,7 @@ impl ProgramCase {
     }
 }
 
-/// Every case, in the order in which they are measured.
+/// Returns every case, in the order of measurement.
 pub(crate) fn all() -> Vec<ProgramCase> {
     let mut cases = vec![ProgramCase {
         name: "openssl-start".to_owned(),
@@ -201,7 +201,7 @@ pub(crate) fn all() -> Vec<ProgramCase> {
     cases
 }
 
-/// Messages with contexts or keys of their own.
+/// Returns the cases of messages with contexts or keys of their own.
 fn messages() -> impl Iterator<Item = ProgramCase> {
     let directions = [(Direction::Encrypt, ""), (Direction::Decrypt, "-decrypt")];
     WAYS.iter().flat_map(move |(name, way)| {
@@ -215,7 +215,7 @@ fn messages() -> impl Iterator<Item = ProgramCase> {
                 }),
             })
         });
-        // The others do the same both ways.
+        // The other ciphers do the same in both directions.
         ciphers.filter(|case| {
             !case.name.ends_with("-decrypt")
                 || ["-cbc-", "-gcm-", "poly"]
@@ -225,7 +225,7 @@ fn messages() -> impl Iterator<Item = ProgramCase> {
     })
 }
 
-/// Cases of servers, with simulated boards alone and together, and with hostile clients.
+/// Returns the cases of servers: with simulated boards, alone and together, and with hostile clients.
 fn servers() -> Vec<(String, Servers)> {
     let named = |name: &str, servers| (name.to_owned(), servers);
     let boards = |name: &str, board, has_tls, batch| {
@@ -280,17 +280,17 @@ const FILES: [(&str, Files); 7] = [
     ("pipe-decrypt", Files::Pipe(Direction::Decrypt)),
 ];
 
-/// What a program does once with a key that it has read.
+/// The single use of a key that a program has read.
 const USES: [(&str, Use); 2] = [("verify", Use::Verify), ("sign", Use::Sign)];
 
-/// How a message gets a context or a key of its own.
+/// The ways in which a message gets a context or a key of its own.
 const WAYS: [(&str, Way); 3] = [
     ("copy", Way::Copied),
     ("new", Way::Whole),
     ("rekey", Way::NewKey),
 ];
 
-/// What programs make contexts of for each connection.
+/// Ciphers for which programs create a context per connection.
 const KEYED_OFTEN: [&str; 7] = [
     "aes-128-ctr",
     "aes-256-ctr",
@@ -316,15 +316,15 @@ pub(crate) const CIPHERS: [&str; 12] = [
     "camellia-128-ctr",
 ];
 
-/// What curl and nginx agree on (RFC 8446, B.4), with what it asks of libcrypto.
+/// The suites that curl and nginx agree on (RFC 8446, B.4), with the libcrypto operation of each.
 const TLS_SUITES: [(&str, &str); 3] = [
     ("TLS_AES_128_GCM_SHA256", "aes-128-gcm"),
     ("TLS_AES_256_GCM_SHA384", "aes-256-gcm"),
     ("TLS_CHACHA20_POLY1305_SHA256", "chacha20-poly1305"),
 ];
 
-/// The MAC in each name of an AEAD is its own. `umac` and ChaCha20-Poly1305's `poly1305` are code of
-/// `ssh`, out of a provider's reach.
+/// The cipher suites of ssh. An AEAD's MAC is part of the cipher. `ssh` computes `umac` and the `poly1305` of
+/// ChaCha20-Poly1305 with its own code, which no provider reaches.
 const SUITES: &[Suite; 7] = &[
     with_mac("aes128-ctr", "hmac-sha2-256-etm@openssh.com", "aes-128-ctr"),
     with_mac("aes128-ctr", "umac-64-etm@openssh.com", "aes-128-ctr"),
@@ -351,7 +351,7 @@ const fn aead(cipher: &'static str, operation: &'static str) -> Suite {
     }
 }
 
-/// Handshakes by key, server and how many are in flight, and `openssl speed` of the same keys.
+/// Returns handshakes by key, server and number in flight, and `openssl speed` of the same keys.
 fn handshakes() -> Vec<ProgramCase> {
     let mut cases = Vec::new();
     for (key, bits) in [("rsa2048", 2048), ("rsa3072", 3072), ("rsa4096", 4096)] {
@@ -484,7 +484,7 @@ const fn nginx(workers: usize, has_daemon: bool) -> Server {
     }
 }
 
-/// Whether `pattern` is about whole programs.
+/// Whether `pattern` selects whole programs.
 pub(crate) fn are_named_by(pattern: &str) -> bool {
     [
         "ssh", "https", "tls-", "openssl-", "file", "pipe", "server", "hostile", "packet",

@@ -1,4 +1,4 @@
-//! Keys and certificates of servers, made by `openssl req`.
+//! Server keys and certificates, made by `openssl req`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,14 +11,14 @@ use crate::system::child::said;
 /// The type and size of a certificate's key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum KeyKind {
-    /// By the bits of the modulus.
+    /// RSA, with the bits of the modulus.
     Rsa(usize),
     P256,
     P384,
 }
 
 impl KeyKind {
-    /// What `openssl req` takes.
+    /// Returns the arguments for `openssl req`.
     fn arguments(self) -> Vec<String> {
         let arguments = |all: &[&str]| all.iter().map(|text| (*text).to_owned()).collect();
         match self {
@@ -29,7 +29,7 @@ impl KeyKind {
     }
 }
 
-/// As in names of cases.
+/// Writes the name that cases use.
 impl fmt::Display for KeyKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -40,7 +40,7 @@ impl fmt::Display for KeyKind {
     }
 }
 
-/// A certificate and its key, in files.
+/// The files of a certificate and its key.
 #[derive(Clone, Debug)]
 pub(crate) struct Certificate {
     pub(crate) certificate: PathBuf,
@@ -48,8 +48,8 @@ pub(crate) struct Certificate {
 }
 
 impl Certificate {
-    /// Makes two: one signed by itself, which signs the other, of `localhost`, in the files `NAME.pem` and `NAME.key` of
-    /// `folder`.
+    /// Creates two certificates: a self-signed root, and one for `localhost` signed by it, in the files `NAME.pem` and
+    /// `NAME.key` of `folder`.
     pub(crate) fn chain(folder: &Path, name: &str, kind: KeyKind) -> Result<[Self; 2], Error> {
         let [root, leaf] = Self::of_chain(folder, name);
         root.make(kind, ROOT, None)?;
@@ -57,7 +57,7 @@ impl Certificate {
         Ok([root, leaf])
     }
 
-    /// The files of such a chain, which may be there.
+    /// Returns the files of such a chain, which need not exist.
     pub(crate) fn of_chain(folder: &Path, name: &str) -> [Self; 2] {
         [format!("{name}-root"), name.to_owned()].map(|name| Self {
             certificate: folder.join(format!("{name}.pem")),
@@ -87,6 +87,6 @@ impl Certificate {
     }
 }
 
-/// Subjects and what they may do.
+/// The subjects and basic constraints.
 const ROOT: [&str; 2] = ["/CN=root", "basicConstraints=critical,CA:TRUE"];
 const LEAF: [&str; 2] = ["/CN=localhost", "basicConstraints=critical,CA:FALSE"];

@@ -1,4 +1,4 @@
-//! What came out for one point of a case.
+//! The results for one point of a case.
 
 use oarlock_measure::Error;
 use oarlock_measure::measuring::Summary;
@@ -8,82 +8,82 @@ use oarlock_measure::output::{self, Entry};
 #[derive(Debug)]
 pub(crate) struct Compared {
     pub(crate) figure: Quantity,
-    /// The bytes of a request, or of what was transferred; 0 where there are none.
+    /// The bytes of a request or of a transfer; 0 if there are none.
     pub(crate) bytes: usize,
     /// The other side: [`STOCK`], or another program.
     pub(crate) vs: &'static str,
-    /// That ours was given, where that is said.
+    /// The threads that our side was given, if specified.
     pub(crate) threads: Option<usize>,
     pub(crate) ours: Vec<f64>,
     pub(crate) theirs: Vec<f64>,
 }
 
-/// Programs as they come with the system.
+/// Programs in their stock configuration.
 pub(crate) const STOCK: &str = "openssl";
 
-/// What samples count.
+/// The quantity that samples measure.
 #[derive(serde::Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Quantity {
-    /// 10^9 bytes a second.
+    /// GB/s.
     Rate,
-    /// Seconds of CPU time for 2^30 bytes, of both ends and all they start.
+    /// Seconds of CPU time for 2^30 bytes, of both ends and all processes they start.
     CpuSeconds,
-    /// From start to end of a process.
+    /// The run time of a process in seconds.
     Seconds,
-    /// The same.
+    /// The run time of a process in milliseconds.
     Milliseconds,
-    /// The time of a context that is made, keyed and freed, or of another short task.
+    /// The time to create, key and free a context, or of another short task.
     Nanoseconds,
-    /// The time of a public key that is read, with what that may take more.
+    /// The time to read a public key, compared with what it may take.
     ReadNs,
-    /// The most that a process had in memory, in 2^20 bytes.
+    /// The peak memory of a process in MiB.
     ResidentMib,
-    /// Files a second.
+    /// Files per second.
     Files,
-    /// Operations for each second of CPU time of a server, or of the library in its place.
+    /// Operations per CPU second of a server, or of the library in its place.
     PerCpuSecond,
-    /// Operations a second: the more the better.
+    /// Operations per second.
     Operations,
-    /// The same of a simulated board, which is to be as fast as the real one.
+    /// Operations per second of a simulated board, which should match the real one.
     AsTheBoard,
     /// The median time of a call: ours to a server, theirs in the library.
     MicrosecondsP50,
-    /// The same with 99th percentiles.
+    /// The 99th percentile of such a call.
     MicrosecondsP99,
-    /// The 99th percentile of requests that were let in, and what a full queue takes.
+    /// The 99th percentile of admitted requests, compared with the time to serve a full queue.
     AdmittedMs,
-    /// The part of all requests that ended as it had to.
+    /// The share of requests that ended as expected.
     Right,
-    /// 2^20 bytes that a server has in memory, at the end and at the beginning.
+    /// A server's memory in MiB, at the end and at the beginning.
     ServerMib,
-    /// Descriptors that a server has open, at the end and at the beginning.
+    /// A server's open descriptors, at the end and at the beginning.
     Descriptors,
-    /// How long the victim of a hostile client waits, and with an honest client in its place.
+    /// The time that a victim waits next to a hostile client, and next to an honest one.
     VictimP99,
-    /// The part of answers to `/healthz` that were 200.
+    /// The share of responses to `/healthz` with status 200.
     Healthy,
-    /// 2^20 bytes more than before: with a hostile client, and the most that is allowed.
+    /// The growth of memory in MiB with a hostile client, and the most that is allowed.
     GrownMib,
-    /// The same when the client has left.
+    /// The growth in MiB that remains after the client has left.
     LeftMib,
-    /// Series on the page of metrics.
+    /// Series on the metrics page.
     Series,
-    /// Clients that the server keeps something of.
+    /// Clients for which the server keeps state.
     Clients,
-    /// CPU time of another process, a second.
+    /// CPU time of another process, per second.
     CpuShare,
-    /// CPU time of threads of this one, a second; and what another process has lost in that time.
+    /// CPU time of this process's threads, per second, and what another process lost in that time.
     CpuSpent,
-    /// CPU time of a server's processes, for a handshake.
+    /// CPU time of a server's processes per handshake.
     HandshakeCpu,
-    /// CPU time of the server of a connection in memory, in microseconds.
+    /// The server's CPU time for an in-memory connection, in microseconds.
     ServerUs,
-    /// The same of its client.
+    /// The client's CPU time for an in-memory connection, in microseconds.
     ClientUs,
-    /// From the first byte of a handshake to the last, the median.
+    /// The median time from a handshake's first byte to its last.
     HandshakeP50,
-    /// The time of a message of 16 KiB, in segments of a given length and in one piece.
+    /// The time of a 16 KiB message, in segments of a given length and in one piece.
     MessageNs,
 }
 
@@ -124,7 +124,7 @@ impl Quantity {
 }
 
 impl Compared {
-    /// Makes a comparison without a size and a number of threads.
+    /// Returns a comparison without a size or a number of threads.
     pub(crate) fn new(
         figure: Quantity,
         vs: &'static str,
@@ -143,14 +143,14 @@ impl Compared {
 
     pub(crate) const HEADING: &str = "oarlock/     least  greatest     oarlock       other";
 
-    /// What `ratio` makes of ours and theirs, pair by pair.
+    /// Applies `ratio` to ours and theirs, pair by pair.
     pub(crate) fn ratios(&self, ratio: impl Fn(f64, f64) -> f64) -> Summary {
         let pairs = self.ours.iter().zip(&self.theirs);
         let ratios: Vec<_> = pairs.map(|(ours, theirs)| ratio(*ours, *theirs)).collect();
         Summary::of(&ratios)
     }
 
-    /// As the harness records what it measures itself: two rates and a ratio, ours over theirs.
+    /// Returns the lines that the harness records: two rates and a ratio, ours over theirs.
     pub(crate) fn lines(&self, case: &str) -> [Entry; 3] {
         let mode = match self.figure {
             Quantity::CpuSeconds | Quantity::HandshakeCpu => Some("cpu"),
@@ -183,7 +183,7 @@ impl Compared {
         output::of_programs(point, threads, mode, self.vs, &self.ours, &self.theirs)
     }
 
-    /// For people.
+    /// Returns a row for people.
     pub(crate) fn row(&self, case: &str) -> String {
         let Summary {
             median, min, max, ..
@@ -206,13 +206,13 @@ impl Compared {
         )
     }
 
-    /// Ours and theirs.
+    /// Returns the medians of ours and theirs.
     pub(crate) fn medians(&self) -> (f64, f64) {
         let median = |samples: &[f64]| Summary::of(samples).median;
         (median(&self.ours), median(&self.theirs))
     }
 
-    /// Both medians, for people.
+    /// Returns both medians as text for people.
     pub(crate) fn note(&self) -> String {
         let (ours, theirs) = self.medians();
         let unit = self.figure.unit();
@@ -220,8 +220,8 @@ impl Compared {
     }
 }
 
-/// Has each of `sides` sides, by number, do `rounds` rounds; each begins in turn.
-/// Returns the samples of each side.
+/// Runs `rounds` rounds of `sides` sides, identified by number; the sides take turns to begin. Returns the samples of each
+/// side.
 pub(super) fn in_turn<T>(
     rounds: usize,
     sides: usize,
@@ -237,7 +237,7 @@ pub(super) fn in_turn<T>(
     Ok(samples)
 }
 
-/// As [`in_turn`] for a figure of two, ours first.
+/// Like [`in_turn`] with two sides and one quantity, ours first.
 pub(super) fn pair(
     figure: Quantity,
     bytes: usize,

@@ -1,4 +1,4 @@
-//! Contexts and keys of libcrypto: what a program pays for each.
+//! libcrypto's contexts and keys: their cost for a program.
 
 use oarlock_measure::Error;
 use oarlock_measure::cases::{Direction, RsaKey};
@@ -9,8 +9,7 @@ use super::compared::{Compared, Quantity, STOCK};
 use super::setup::{Setup, Side};
 use super::speed::operation;
 
-/// Nanoseconds of a context that is made, keyed and freed, of either provider in one library
-/// context.
+/// Measures nanoseconds to create, key and free a context, with either provider in one library context.
 pub(super) fn measure(setup: &Setup, cipher: &str) -> Result<Vec<Compared>, Error> {
     let provided = Provided::open(&setup.configuration(Side::Oarlock))?;
     let (ours, theirs) = provided.context_ns(operation(cipher)?, setup.rounds(101, 31))?;
@@ -18,8 +17,8 @@ pub(super) fn measure(setup: &Setup, cipher: &str) -> Result<Vec<Compared>, Erro
     Ok(vec![Compared::new(figure, STOCK, ours, theirs)])
 }
 
-/// Nanoseconds of an RSA-2048 key that is read, used once and freed, in a library context that has loaded the
-/// configuration and in one that has not.
+/// Measures nanoseconds to read, use once and free an RSA-2048 key, in a library context that has loaded the configuration
+/// and in one that has not.
 pub(super) fn measure_key(setup: &Setup, what: Use) -> Result<Vec<Compared>, Error> {
     let provided = Provided::open(&setup.configuration(Side::Oarlock))?;
     let key = RsaKey::of_bits(2048)?;
@@ -28,7 +27,7 @@ pub(super) fn measure_key(setup: &Setup, what: Use) -> Result<Vec<Compared>, Err
     Ok(vec![Compared::new(figure, STOCK, ours, theirs)])
 }
 
-/// A message whose context lives no longer than it, or gets a key for it.
+/// A message with a context of its own, or a context that gets a key for it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Message {
     pub(super) cipher: &'static str,
@@ -37,7 +36,7 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    /// Nanoseconds, of either provider in one library context.
+    /// Measures nanoseconds with either provider in one library context.
     pub(super) fn measure(&self, setup: &Setup) -> Result<Vec<Compared>, Error> {
         let provided = Provided::open(&setup.configuration(Side::Oarlock))?;
         let rounds = setup.rounds(101, 31);

@@ -9,7 +9,7 @@ use rand::{Rng as _, SeedableRng as _};
 
 pub(crate) const TMPFS: &str = "/dev/shm";
 
-/// Writes random bytes, by number and seed the same each time.
+/// Writes random bytes, the same for the same length and seed.
 pub(crate) fn make(path: &Path, bytes: usize, seed: u64) -> Result<(), Error> {
     let failed = |error| Error::io(path.display())(error);
     let mut random = rand::rngs::SmallRng::seed_from_u64(seed);
@@ -25,8 +25,8 @@ pub(crate) fn make(path: &Path, bytes: usize, seed: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether two files hold the same. Not both at once are in our memory: the programs that we start
-/// would be said to have taken as much (see [`crate::system::child::Ended::resident_bytes`]).
+/// Whether two files have the same content. It reads them in blocks, because this program's peak memory counts as that of
+/// the programs it starts (see [`crate::system::child::Ended::resident_bytes`]).
 pub(crate) fn are_alike(a: &Path, b: &Path) -> Result<bool, Error> {
     let open = |path: &Path| File::open(path).map_err(Error::io(path.display()));
     let (mut of_a, mut of_b) = (vec![0; BLOCK_BYTES], vec![0; BLOCK_BYTES]);
@@ -43,7 +43,7 @@ pub(crate) fn are_alike(a: &Path, b: &Path) -> Result<bool, Error> {
     }
 }
 
-/// Fails where `bytes` do not fit into memory together with what programs need.
+/// Fails unless memory has room for `bytes` in addition to what the programs need.
 pub(super) fn check_room(bytes: u64) -> Result<(), Error> {
     let folder =
         rustix::fs::statvfs(TMPFS).map_err(|error| Error::Failed(format!("{TMPFS}: {error}")))?;
@@ -64,7 +64,7 @@ pub(super) fn check_room(bytes: u64) -> Result<(), Error> {
     )))
 }
 
-/// Bytes, by the line `MemAvailable: 123 kB`.
+/// Returns the bytes of the line `MemAvailable: 123 kB`.
 fn available(meminfo: &str) -> Option<u64> {
     let mut lines = meminfo.lines();
     let line = lines.find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -72,7 +72,7 @@ fn available(meminfo: &str) -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// As much as there is.
+/// Reads until `block` is full or the file ends; returns the bytes read.
 fn fill(file: &mut File, block: &mut [u8]) -> std::io::Result<usize> {
     let mut filled = 0;
     while filled < block.len() {
@@ -85,7 +85,7 @@ fn fill(file: &mut File, block: &mut [u8]) -> std::io::Result<usize> {
 }
 
 const BLOCK_BYTES: usize = 1 << 20;
-/// For the programs, and for others on the machine.
+/// Memory left for the programs, and for others on the machine.
 const SPARE_BYTES: u64 = 1 << 30;
 
 #[cfg(test)]

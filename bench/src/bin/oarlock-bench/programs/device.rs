@@ -1,8 +1,8 @@
-//! The framework over cores and boards: what a request costs that does nothing, and how much of several
-//! boards' sum they do together.
+//! The framework over cores and boards: the cost of a request that computes nothing, and the share of several boards' total
+//! rate that they reach together.
 //!
-//! Boards are simulated, and slow compared with the CPU, which computes their results in passing: 150 to 300
-//! MB/s each.
+//! The boards are simulated. They are slow compared with the CPU, which computes their results on the side: 150 to 300 MB/s
+//! each.
 
 mod bursts;
 mod hog;
@@ -22,7 +22,7 @@ use self::bursts::{BURST, boards, failed, framework, rate, register, specs};
 use super::compared::{Compared, Quantity};
 use super::setup::Setup;
 
-/// What is measured.
+/// A measurement of the framework.
 #[derive(Clone, Copy)]
 pub(crate) enum Device {
     /// A null request that its caller computes.
@@ -31,17 +31,17 @@ pub(crate) enum Device {
     Queued,
     /// Three boards together, with mixed sizes and algorithms in bursts, compared with each alone.
     Together,
-    /// The same boards, next to a process that is busy all the time.
+    /// The same boards while another process is always busy.
     Offloaded,
-    /// This number of processes with a board that they share, compared with one of them alone.
+    /// This number of processes that share a board, compared with one of them alone.
     Processes(usize),
-    /// A board of its own and one that a neighbour has in use, compared with its own and half of the other.
+    /// A board of its own and one that a neighbour also uses, compared with the former and half of the latter.
     BesideANeighbour,
-    /// Data in segments, compared with the same in one piece.
+    /// Data in segments, compared with the same data in one piece.
     Scattered,
 }
 
-/// By name.
+/// The measurements by case name.
 pub(super) const CASES: [(&str, Device); 8] = [
     ("device-null-inline", Device::Inline),
     ("device-null-queued", Device::Queued),
@@ -127,7 +127,7 @@ fn queued(session: &FrameworkSession) -> Result<(), Error> {
     Ok(())
 }
 
-/// By turns: each board alone, and then all.
+/// Measures in turn each board alone, and all together.
 fn together(rounds: usize) -> Result<Vec<Compared>, Error> {
     let all = framework()?;
     let mut alone = Vec::new();
@@ -150,7 +150,7 @@ fn together(rounds: usize) -> Result<Vec<Compared>, Error> {
     Ok(vec![Compared::new(Quantity::Rate, SUM, ours, theirs)])
 }
 
-/// Measures a message of 16 KiB that is sealed by its caller, in segments and in one piece.
+/// Measures a 16 KiB message that its caller seals, in segments and in one piece.
 fn scattered(rounds: usize) -> Result<Vec<Compared>, Error> {
     let framework = framework()?;
     let mut compared = Vec::new();
@@ -204,7 +204,7 @@ fn sealed_ns(session: &FrameworkSession, mut buffers: Buffers) -> Result<f64, Er
     Ok(began.elapsed().as_nanos() as f64 / f64::from(SCATTERED_TIMES))
 }
 
-/// What is compared with.
+/// Names of the other side.
 pub(crate) const ALLOWED: &str = "allowed";
 pub(crate) const SUM: &str = "sum";
 pub(crate) const WHOLE: &str = "one piece";

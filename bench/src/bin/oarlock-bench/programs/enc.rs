@@ -1,4 +1,4 @@
-//! Whole programs: `oarlock enc` compared with `openssl enc` on a file in memory.
+//! `oarlock enc` compared with `openssl enc` on a file in memory.
 
 use std::fs;
 use std::path::Path;
@@ -34,7 +34,7 @@ pub(crate) fn ratios(oarlock: Option<&Path>, quick: bool) -> Result<Vec<f64>, Er
         timed(command, &theirs)
     };
 
-    // Once unmeasured: programs and libraries are read from disk, and the bytes are compared.
+    // One unmeasured run each: programs and libraries are read from disk, and the outputs are compared.
     by_oarlock()?;
     by_openssl()?;
     if !are_alike(&ours, &theirs)? {
@@ -56,9 +56,9 @@ pub(crate) fn ratios(oarlock: Option<&Path>, quick: bool) -> Result<Vec<f64>, Er
     Ok(ratios)
 }
 
-/// Returns the seconds that a command takes to write `output` from scratch.
+/// Returns the seconds in which a command writes `output` from scratch.
 fn timed(mut command: Command, output: &Path) -> Result<f64, Error> {
-    // Not under the clock: to free the old pages takes as long as to write some.
+    // Outside the measured time: freeing the old pages takes as long as writing some.
     let _ = fs::remove_file(output);
     let name = command.get_program().to_string_lossy().into_owned();
     let began = Instant::now();

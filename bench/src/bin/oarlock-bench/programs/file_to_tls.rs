@@ -1,9 +1,9 @@
-//! `packet-file-to-tls`: a file over loopback as records of TLS 1.3, by one call of Oarlock, compared with loops of
-//! SSL_write and with SSL_sendfile.
+//! `packet-file-to-tls`: a file sent over loopback as TLS 1.3 records in one call of Oarlock, compared with SSL_write loops
+//! and with SSL_sendfile.
 //!
-//! Sender and receiver are processes of their own (`bench/process`), with the same handshake by libssl. The receiver
-//! reads the bytes and decrypts none, the same for every sender. The figure is the sender's CPU time. On loopback it
-//! includes the kernel's work of receiving the packets.
+//! Sender and receiver are processes of their own (`bench/process`), with the same handshake by libssl. The receiver reads
+//! the bytes without decrypting them, for every sender. The figure is the sender's CPU time. On loopback it includes the
+//! kernel's work of receiving the packets.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -19,11 +19,11 @@ use super::data::{are_alike, make};
 use super::setup::{Setup, named_or_beside};
 use crate::system::child::{Running, said};
 
-/// One cipher suite.
+/// A cipher suite.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileToTls(&'static str);
 
-/// By name: the first is what is promised.
+/// The suites by case name; the first is promised.
 pub(super) const CASES: [(&str, FileToTls); 3] = [
     ("packet-file-to-tls", FileToTls("TLS_AES_128_GCM_SHA256")),
     (
@@ -81,7 +81,7 @@ impl FileToTls {
             .collect())
     }
 
-    /// What arrives is what was sent.
+    /// Checks that the file arrives unchanged.
     fn verify(self, ends: &Ends, way: &str) -> Result<(), Error> {
         let copy = ends.file.with_file_name("copy");
         ends.transfer(self.0, way, 1, Some(&copy))?;
@@ -102,7 +102,7 @@ struct Ends {
     certificate: PathBuf,
 }
 
-/// What a transfer took the sender.
+/// The sender's cost of a transfer.
 #[derive(Clone, Copy)]
 struct Transfer {
     cpu_seconds: f64,
@@ -204,12 +204,12 @@ impl Ends {
     }
 }
 
-/// As `--way` has them.
+/// The values of `--way`.
 const OURS: &str = "oarlock";
 pub(crate) const SSL_WRITE: &str = "ssl-write";
 pub(crate) const SSL_WRITE_LONG: &str = "ssl-write-long";
 const SSL_SENDFILE: &str = "ssl-sendfile";
-/// What the program ends with where something is not on this machine.
+/// The program's exit status if this machine lacks something.
 const MISSING: i32 = 3;
-/// No multiple of a record.
+/// A length that is no multiple of a record.
 const FILE_BYTES: usize = (128 << 20) + 1234;

@@ -14,12 +14,12 @@ use super::setup::{Setup, Side};
 use super::speed::operation;
 use crate::system::child::{Running, said};
 
-/// One cipher suite.
+/// A cipher suite.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Https {
-    /// As RFC 8446 calls it.
+    /// Its name in RFC 8446.
     pub(crate) suite: &'static str,
-    /// What it asks of libcrypto.
+    /// Its operation in libcrypto.
     pub(crate) operation: &'static str,
 }
 
@@ -54,7 +54,7 @@ impl Https {
         ])
     }
 
-    /// What arrives is what was sent, and it went through Oarlock at both ends.
+    /// Checks that the file arrives unchanged, and that it went through Oarlock at both ends.
     fn verify(&self, setup: &Setup, hosts: &Hosts) -> Result<(), Error> {
         make(&hosts.data, VERIFIED_BYTES, SEED)?;
         let copy = hosts.folder.join("copy");
@@ -84,16 +84,16 @@ impl Https {
     }
 }
 
-/// Key, configuration and data of the server.
+/// The server's key, configuration and data.
 struct Hosts {
     folder: PathBuf,
     data: PathBuf,
 }
 
-/// What a transfer took.
+/// The cost of a transfer.
 #[derive(Clone, Copy, Debug)]
 struct Transfer {
-    /// From the client's start to its end.
+    /// Seconds from the client's start to its end.
     seconds: f64,
     /// The CPU time of both ends.
     cpu_seconds: f64,
@@ -131,7 +131,7 @@ impl Hosts {
         })
     }
 
-    /// Both ends are of `side`.
+    /// Transfers the file with both ends on `side`.
     fn transfer(
         &self,
         setup: &Setup,
@@ -179,7 +179,7 @@ impl Hosts {
         let client = Running::start(&mut curl)?.end(LIMIT)?;
         let seconds = start.elapsed().as_secs_f64();
 
-        // SIGQUIT: when the connections are closed (nginx(8)).
+        // SIGQUIT ends nginx once its connections are closed (nginx(8)).
         let pid = Pid::from_raw(server.pid().cast_signed());
         let quit = |pid| kill_process(pid, Signal::QUIT);
         pid.map_or(Ok(()), quit)
@@ -208,7 +208,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 mod tests {
     use super::*;
 
-    /// By the nginx and curl of this machine.
+    /// Uses the nginx and curl of this machine.
     #[test]
     fn a_file_arrives() {
         let setup = Setup::of_stock();

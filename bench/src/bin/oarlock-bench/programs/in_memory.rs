@@ -1,4 +1,4 @@
-//! Handshakes of TLS in memory: the CPU time of a server and of a client, each for the whole life of a connection.
+//! TLS handshakes in memory: the CPU time of server and client, each for the whole life of a connection.
 
 use std::env;
 use std::io::Write;
@@ -19,19 +19,19 @@ use crate::system::child::said;
 /// A handshake in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InMemory {
-    /// The kind of both certificates of the chain.
+    /// The key kind of both certificates in the chain.
     key: KeyKind,
     version: u16,
     suite: &'static str,
     groups: &'static str,
     is_resumed: bool,
-    /// Whether it is the first of a process.
+    /// Whether it is the first handshake of a process.
     is_first: bool,
 }
 
 impl InMemory {
-    /// Microseconds of CPU time, with both ends in a library context that has loaded the configuration and with both in one
-    /// that has not.
+    /// Measures microseconds of CPU time, with both ends in a library context that has loaded the configuration and with
+    /// both in one that has not.
     pub(super) fn measure(&self, setup: &Setup) -> Result<Vec<Compared>, Error> {
         Certificate::chain(setup.folder(), NAME, self.key)?;
         if self.is_first {
@@ -56,7 +56,7 @@ impl InMemory {
         Ok(compared(vs, &ours, &theirs))
     }
 
-    /// With the chain that lies in `folder`.
+    /// Returns the handshake with the chain in `folder`.
     fn with(&self, groups: &'static str, folder: &Path) -> Handshake {
         let [root, leaf] = Certificate::of_chain(folder, NAME);
         Handshake {
@@ -85,7 +85,7 @@ fn compared(vs: &'static str, ours: &[Ends], theirs: &[Ends]) -> Vec<Compared> {
     ]
 }
 
-/// The first handshake of a process each, when the provider is loaded.
+/// Measures the first handshakes of fresh processes, which load the provider.
 fn first_of_processes(setup: &Setup) -> Result<Vec<Compared>, Error> {
     let samples = in_turn(setup.rounds(101, 31), 2, |side| {
         let side = [Side::Oarlock, Side::StockConfigured][side];
@@ -97,8 +97,8 @@ fn first_of_processes(setup: &Setup) -> Result<Vec<Compared>, Error> {
     Ok(compared(STOCK, &samples[0], &samples[1]))
 }
 
-/// Does one in this process, which has done nothing else, with the chain that lies next to `configuration`, and writes the
-/// CPU time of its ends.
+/// Performs the first handshake of this process, with the chain next to `configuration`, and writes the CPU time of both
+/// ends.
 pub(crate) fn first(configuration: &Path, out: &mut dyn Write) -> Result<(), Error> {
     let folder = configuration.parent().unwrap_or(Path::new("."));
     let handshake = P256.with(P256.groups, folder);
@@ -106,10 +106,10 @@ pub(crate) fn first(configuration: &Path, out: &mut dyn Write) -> Result<(), Err
     write_out(out, &json(&ends)?)
 }
 
-/// OpenSSL as it comes, in a handshake with X25519 alone, where it has no hybrid group.
+/// Stock OpenSSL with X25519 alone, for releases without a hybrid group.
 pub(crate) const STOCK_X25519: &str = "openssl with x25519";
 
-/// Names after `evp-handshake-`.
+/// The handshakes by name, after `evp-handshake-`.
 pub(super) const CASES: [(&str, InMemory); 14] = [
     ("p256", P256),
     ("p256-first", first_one(P256)),
@@ -143,7 +143,7 @@ const RSA: InMemory = InMemory {
     key: KeyKind::Rsa(2048),
     ..P256
 };
-/// A certificate with a curve takes that curve among the groups.
+/// TLS 1.2, in which a certificate's curve must be among the groups.
 const TLS_1_2: InMemory = InMemory {
     version: 0x0303,
     suite: "ECDHE-ECDSA-AES128-GCM-SHA256",
@@ -186,7 +186,7 @@ const fn group_p256(other: InMemory) -> InMemory {
     }
 }
 
-/// The name of the files of the chain.
+/// The name of the chain's files.
 const NAME: &str = "handshake";
 /// X25519 and ML-KEM-768 (draft-ietf-tls-ecdhe-mlkem).
 const HYBRID: &str = "X25519MLKEM768";
@@ -195,7 +195,7 @@ const HYBRID: &str = "X25519MLKEM768";
 mod tests {
     use super::*;
 
-    /// By the machine's OpenSSL, stock on both sides.
+    /// Uses the machine's OpenSSL, stock on both sides.
     #[test]
     fn every_handshake_that_openssl_has_is_timed_at_both_ends() {
         let setup = Setup::of_stock();

@@ -1,4 +1,4 @@
-//! A gigabit between two network namespaces.
+//! A gigabit link between two network namespaces.
 
 use std::net::Ipv4Addr;
 use std::process::Command;
@@ -8,14 +8,14 @@ use rustix::process::geteuid;
 
 use crate::system::child::said;
 
-/// Two namespaces and the wire between them, all gone with it.
+/// Two namespaces and the link between them, all removed with this value.
 pub(super) struct Link {
     client: String,
     server: String,
 }
 
 impl Link {
-    /// Where the server listens: of the block for benchmarks (RFC 2544).
+    /// The server's address, from the block for benchmarks (RFC 2544).
     pub(super) const SERVER: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
 
     pub(super) fn new() -> Result<Self, Error> {
@@ -38,12 +38,12 @@ impl Link {
         Ok(link)
     }
 
-    /// The name of the namespace.
+    /// Returns the name of the client's namespace.
     pub(super) fn client(&self) -> &str {
         &self.client
     }
 
-    /// The name of the namespace.
+    /// Returns the name of the server's namespace.
     pub(super) fn server(&self) -> &str {
         &self.server
     }
@@ -63,8 +63,8 @@ impl Link {
         for (end, address) in [(client, "198.18.0.1/30"), (server, "198.18.0.2/30")] {
             run(&format!("ip -netns {end} address add {address} dev wire"))?;
             run(&format!("ip -netns {end} link set wire up"))?;
-            // Each way. A burst of what a gigabit carries in 2 ms, as the timer of a kernel with 500
-            // ticks a second wants (tc-tbf(8)).
+            // In each direction. The burst is what a gigabit carries in 2 ms, the timer interval of a kernel with 500 ticks
+            // a second (tc-tbf(8)).
             run(&format!(
                 "tc -netns {end} qdisc add dev wire root tbf rate 1gbit burst 256k latency 20ms"
             ))?;

@@ -1,5 +1,5 @@
-//! Whole programs: `openssl` and OpenSSH, never changed, stock and with the provider; and `oarlock` itself on files
-//! and streams, compared with age, rage, openssl, gpg and cp, and as a cryptoserver.
+//! Whole programs: unmodified `openssl` and OpenSSH, stock and with the provider; and `oarlock` itself on files and streams,
+//! compared with age, rage, openssl, gpg and cp, and as a cryptoserver.
 //!
 //! ```text
 //! cases.rs        what is measured            versions.rs of the programs
@@ -17,9 +17,10 @@
 //! setup.rs        the two configurations, proof that ours is used
 //! ```
 //!
-//! All sides take turns, and another begins in each round. A round's figures of two make one ratio, and the median of the ratios counts: what slows the machine for a while slows both.
+//! All sides take turns, and another begins in each round. Each round yields a ratio of two figures, and the median of the
+//! ratios counts: a temporary slowdown of the machine affects both sides.
 //!
-//! They take seconds a round, so only a pattern that begins as their names do measures them.
+//! These cases take seconds per round, so they run only if the pattern begins like their names.
 
 pub(crate) mod c_library;
 mod cases;

@@ -1,4 +1,4 @@
-//! Operations of a handshake one by one, as libssl calls them.
+//! The operations of a handshake one by one, called as libssl does.
 
 use std::time::{Duration, Instant};
 
@@ -11,8 +11,8 @@ use super::device::ALLOWED;
 use super::setup::Setup;
 use crate::peers::aws_lc::{Direct, direct};
 
-/// Nanoseconds of each, in a library context that has loaded the configuration, in one that has not, and by aws-lc where it
-/// has the same.
+/// Measures nanoseconds of an operation, in a library context that has loaded the configuration, in one that has not, and by
+/// aws-lc if it has the operation.
 pub(super) fn measure(setup: &Setup, operation: Operation) -> Result<Vec<Compared>, Error> {
     let configuration = setup.post_quantum_configuration()?;
     let provided = Provided::open(&configuration)?;
@@ -42,7 +42,7 @@ fn running(mut operations: Operations) -> Direct {
     Box::new(move || operations.run())
 }
 
-/// The number of calls of a sample of about 1 ms.
+/// Returns the number of calls that take about 1 ms.
 fn calls(work: &mut Direct) -> Result<u32, Error> {
     timed(work, 20)?;
     let one = timed(work, 20)? / 20;
@@ -60,7 +60,7 @@ fn timed(work: &mut Direct, calls: u32) -> Result<Duration, Error> {
     Ok(began.elapsed())
 }
 
-/// Names after `evp-`.
+/// Returns the operations by name, after `evp-`.
 pub(super) fn cases() -> Vec<(String, Operation)> {
     let named = |name: &str, operation| (name.to_owned(), operation);
     let mut cases = vec![
@@ -106,7 +106,7 @@ pub(super) fn cases() -> Vec<(String, Operation)> {
     cases
 }
 
-/// aws-lc without EVP around it.
+/// aws-lc, called without EVP.
 pub(crate) const AWS_LC: &str = "aws-lc";
 
 const SAMPLE: Duration = Duration::from_millis(1);

@@ -1,4 +1,4 @@
-//! The two sides: programs as they come, and with the provider by a configuration.
+//! The two sides: stock programs, and programs whose configuration loads the provider.
 
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -39,38 +39,38 @@ pub(crate) struct Named {
 /// What every case needs.
 pub(crate) struct Setup {
     pub(super) quick: bool,
-    /// Sizes of packets, as the command line names them; none: all of a chart. `None`: what is promised.
+    /// Packet sizes from the command line, empty for those of a chart; `None` for the promised sizes.
     pub(crate) sizes: Option<Vec<Size>>,
-    /// The folder that HPN-SSH is installed in.
+    /// The directory that HPN-SSH is installed in.
     pub(super) hpn_ssh: Option<PathBuf>,
     /// The command that was named.
     oarlock: Option<PathBuf>,
-    /// None where no program takes one.
+    /// The provider; `None` if no program loads it.
     provider: Option<PathBuf>,
-    /// The line of the provider's section with options that were named.
+    /// The provider section's line with the named options.
     options: String,
     /// The copy of the provider that programs load next.
     next_copy: Cell<usize>,
     folder: TempDir,
 }
 
-/// Copies of the provider. Programs load them in turn: on a virtual machine, a loop of a library has run at half its
-/// speed from one place in the page cache, and at full speed from another copy of the file.
+/// Copies of the provider. Programs load them in turn: on a virtual machine, a loop of a library has run at half its speed
+/// from one place in the page cache, and at full speed from another copy of the file.
 const COPIES: usize = 3;
 
-/// The side that does a round.
+/// The side of a round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Side {
-    /// Programs as they come, with the system's configuration.
+    /// Stock programs with the system's configuration.
     Stock,
-    /// With the default provider activated by a configuration like [`Oarlock`](Self::Oarlock)'s.
+    /// Stock programs whose configuration activates the default provider as [`Oarlock`](Self::Oarlock)'s does.
     StockConfigured,
-    /// With the provider.
+    /// Programs with the provider.
     Oarlock,
 }
 
 impl Setup {
-    /// For cases with the provider, or for those without.
+    /// Prepares cases with the provider, or cases without it.
     pub(crate) fn new(named: &Named, quick: bool, takes_provider: bool) -> Result<Self, Error> {
         interrupt::catch()?;
         let provider = takes_provider.then(|| provider(named.provider.as_deref()));
@@ -103,7 +103,7 @@ impl Setup {
         Ok(setup)
     }
 
-    /// Where only stock programs are run.
+    /// Returns a set-up for stock programs only.
     #[cfg(test)]
     pub(super) fn of_stock() -> Self {
         Self {
@@ -123,12 +123,12 @@ impl Setup {
         self.quick
     }
 
-    /// The first of two numbers of rounds, unless `--quick` was given.
+    /// Returns `usual` rounds, or `quick` ones if `--quick` was given.
     pub(crate) fn rounds(&self, usual: usize, quick: usize) -> usize {
         if self.quick { quick } else { usual }
     }
 
-    /// Has `command` be one of `side`, whatever the environment here says but for a class of CPUs that is shown.
+    /// Prepares `command` for `side`, independently of the environment except for the visible CPU class.
     pub(super) fn dress(&self, command: &mut Command, side: Side) {
         for name in FOREIGN {
             command.env_remove(name);
@@ -140,12 +140,12 @@ impl Setup {
             command.env("OPENSSL_CONF", self.configuration(side));
         }
         if side == Side::Oarlock {
-            // As it was, at worst.
+            // If this fails, the previous copy stays.
             let _ = self.turn_to_next_copy();
         }
     }
 
-    /// What configurations name: a link to one of the copies.
+    /// Returns the module path in configurations: a link to one of the copies.
     fn module(&self) -> PathBuf {
         self.file("liboarlock_provider.so")
     }
@@ -162,7 +162,7 @@ impl Setup {
         fs::rename(&link, self.module()).map_err(Error::io(link.display()))
     }
 
-    /// The file of one of the sides that have one.
+    /// Returns the configuration file of a side that has one.
     pub(super) fn configuration(&self, side: Side) -> PathBuf {
         self.folder.path().join(match side {
             Side::Stock | Side::StockConfigured => "stock.cnf",
@@ -170,18 +170,18 @@ impl Setup {
         })
     }
 
-    /// A folder that goes with `self`.
+    /// Returns a directory that is removed with `self`.
     pub(super) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// A file's place in it.
+    /// Returns the path of a file in that directory.
     pub(super) fn file(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// Does `work` with counting in the provider, and returns the bytes of `operation` that went
-    /// through it: nothing is timed that was not seen to be accelerated.
+    /// Runs `work` with the provider's counters on, and returns the bytes of `operation` that went through it, so that only
+    /// accelerated work is timed.
     pub(super) fn bytes_through(
         &self,
         operation: Algorithm,
@@ -200,25 +200,25 @@ impl Setup {
         Ok(mine.map(|line| line.bytes).sum())
     }
 
-    /// Whether it is for cases with the provider.
+    /// Whether the set-up has the provider.
     pub(super) fn has_provider(&self) -> bool {
         self.provider.is_some()
     }
 
-    /// The command to measure.
+    /// Returns the path of the command to measure.
     pub(super) fn oarlock(&self) -> Result<PathBuf, Error> {
         let found = oarlock(self.oarlock.as_deref())?;
-        // Programs are started in other folders, too.
+        // Programs are also started in other directories.
         found.canonicalize().map_err(Error::io(found.display()))
     }
 
-    /// A file for ours, with a daemon at `socket`.
+    /// Writes a configuration of our side with a daemon at `socket`.
     pub(super) fn configuration_with_daemon(&self, socket: &Path) -> Result<PathBuf, Error> {
         let lines = format!("local = \"{}\"\n", socket.display());
         self.write(&self.file("daemon.cnf"), true, &lines, "")
     }
 
-    /// A file for ours with hybrid groups, which programs take that name none themselves.
+    /// Writes a configuration of our side with hybrid groups, for programs that do not name groups themselves.
     pub(super) fn post_quantum_configuration(&self) -> Result<PathBuf, Error> {
         let path = self.file("post-quantum.cnf");
         self.write(&path, true, "post-quantum = yes\n", GROUPS)
@@ -232,7 +232,7 @@ impl Setup {
         Ok(())
     }
 
-    /// With `lines` in the section of the provider, if it is ours, and `sections` behind all.
+    /// Writes configurations with `lines` in our provider's section and `sections` at the end.
     fn write(
         &self,
         path: &Path,
@@ -265,14 +265,14 @@ impl Setup {
     }
 }
 
-/// Returns the command that was named, or that lies next to this program.
+/// Returns the named command, or the one next to this program.
 pub(super) fn oarlock(named: Option<&Path>) -> Result<PathBuf, Error> {
     let missing = "no `oarlock` next to this program: build it (cargo build --release --package \
                    oarlock-cli) or name it with --oarlock";
     named_or_beside(named, "oarlock", missing)
 }
 
-/// Returns the provider that was named, or that lies next to this program.
+/// Returns the named provider, or the one next to this program.
 fn provider(named: Option<&Path>) -> Result<PathBuf, Error> {
     let missing = "no provider next to this program: build it (cargo build --release --package \
                    oarlock-provider) or name it with --provider";
@@ -280,7 +280,7 @@ fn provider(named: Option<&Path>) -> Result<PathBuf, Error> {
     found.canonicalize().map_err(Error::io(found.display()))
 }
 
-/// Returns a file that was named, or that lies next to this program.
+/// Returns the named file, or the one next to this program.
 pub(super) fn named_or_beside(
     named: Option<&Path>,
     file: &str,
@@ -293,8 +293,8 @@ pub(super) fn named_or_beside(
         .ok_or_else(|| Error::Unavailable(missing.to_owned()))
 }
 
-/// As `oarlock run` makes it where there is none: ours is preferred, except for the cipher of the
-/// random numbers; with `lines` in the provider's section.
+/// Returns the configuration that `oarlock run` writes by default, with `lines` in the provider's section: our provider is
+/// preferred, except for the cipher of the random number generator.
 fn configuration(provider: Option<&Path>, lines: &str) -> String {
     let mut text = "openssl_conf = init\n[init]\nproviders = providers\n".to_owned();
     if provider.is_some() {
@@ -318,11 +318,11 @@ fn configuration(provider: Option<&Path>, lines: &str) -> String {
     text
 }
 
-/// As `oarlock run --post-quantum` has them: a server takes the hybrid from each client that sends a share for it.
+/// The groups of `oarlock run --post-quantum`: a server selects the hybrid if a client sends a share for it.
 const GROUPS: &str = "[init]\nssl_conf = tls\n[tls]\nsystem_default = tls_defaults\n\
     [tls_defaults]\nGroups = X25519:X25519MLKEM768:P-256:P-384\n";
 
-/// What would change what is measured.
+/// Variables that would change the measurement.
 const FOREIGN: [&str; 6] = [
     "OPENSSL_CONF",
     "OPENSSL_MODULES",
@@ -348,7 +348,7 @@ mod tests {
         let output = command.output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(text.contains("OpenSSL Default Provider"), "{text}");
-        // There is no such provider: openssl says so, and Setup::new would.
+        // The provider does not exist: openssl reports that, and so would Setup::new.
         setup.write_configuration(Side::Oarlock, None).unwrap();
         let error = setup.check_it_loads().unwrap_err().to_string();
         assert!(error.starts_with("openssl does not load"), "{error}");

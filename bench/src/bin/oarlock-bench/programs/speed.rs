@@ -1,4 +1,4 @@
-//! `openssl speed`: the usual first measurement.
+//! `openssl speed`, the usual first measurement.
 
 use std::process::{Command, Stdio};
 
@@ -8,7 +8,7 @@ use oarlock_measure::Error;
 use super::compared::{Compared, Quantity, pair};
 use super::setup::{Setup, Side};
 
-/// One cipher, one way.
+/// A cipher in one direction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Speed {
     pub(crate) cipher: &'static str,
@@ -42,8 +42,7 @@ impl Speed {
             .collect()
     }
 
-    /// By CPU time, which is what `openssl speed` counts unless told otherwise, and which other
-    /// programs on the machine change least.
+    /// Measures by CPU time, which `openssl speed` uses by default, and which other programs on the machine affect least.
     fn bytes_per_second(&self, setup: &Setup, side: Side, bytes: usize) -> Result<f64, Error> {
         let mut command = Command::new("openssl");
         command
@@ -61,12 +60,12 @@ impl Speed {
     }
 }
 
-/// The operation of that name, which is OpenSSL's too.
+/// Returns the operation with this name, which is also OpenSSL's.
 pub(crate) fn operation(name: &str) -> Result<Algorithm, Error> {
     Algorithm::named(name).ok_or_else(|| Error::Failed(format!("{name} is no operation")))
 }
 
-/// The last field of the line that begins with `+F`: bytes a second.
+/// Returns bytes per second, the last field of the line that begins with `+F`.
 fn rate(machine_readable: &str) -> Option<f64> {
     let line = machine_readable
         .lines()
@@ -88,7 +87,7 @@ mod tests {
             .unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         let found = rate(&text).unwrap();
-        // The same by the line of the calls on standard error: "+R:COUNT:NAME:SECONDS".
+        // The same rate from standard error's line of calls: "+R:COUNT:NAME:SECONDS".
         let errors = String::from_utf8(output.stderr).unwrap();
         let calls = errors
             .lines()

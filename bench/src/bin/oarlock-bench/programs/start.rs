@@ -1,4 +1,4 @@
-//! What the provider adds to the start of a program.
+//! The provider's cost at the start of a program.
 
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -8,9 +8,9 @@ use oarlock_measure::Error;
 use super::compared::{Compared, Quantity, pair};
 use super::setup::{Setup, Side};
 
-/// Milliseconds from start to end of a program that loads the providers of its configuration and
-/// does little else. The other side activates the default provider by a configuration, too, so that
-/// reading one is not what is counted.
+/// Measures the run time in milliseconds of a program that loads the providers of its configuration and does little else.
+/// The other side's configuration activates the default provider, so that the cost of reading a configuration does not
+/// count.
 pub(super) fn measure(setup: &Setup) -> Result<Vec<Compared>, Error> {
     let start = |side: usize| {
         let mut command = Command::new("openssl");
@@ -26,7 +26,7 @@ pub(super) fn measure(setup: &Setup) -> Result<Vec<Compared>, Error> {
             Err(Error::Failed(format!("openssl list: {status}")))
         }
     };
-    // Once unmeasured: files are read from disk.
+    // One unmeasured run each, which reads the files from disk.
     start(0)?;
     start(1)?;
     let compared = pair(Quantity::Milliseconds, 0, setup.rounds(101, 31), start)?;

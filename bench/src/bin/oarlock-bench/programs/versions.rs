@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use super::setup::Setup;
 use super::{files, ssh};
 
-/// Returns the versions of all programs that take part.
+/// Returns the versions of all compared programs.
 pub(super) fn versions(setup: &Setup) -> Vec<String> {
     let version = |program: &str, args: &[&str]| {
         let output = Command::new(program)
@@ -13,7 +13,7 @@ pub(super) fn versions(setup: &Setup) -> Vec<String> {
             .stdin(Stdio::null())
             .output();
         let output = output.ok()?;
-        // ssh says it on standard error.
+        // ssh prints it on standard error.
         let text = [output.stdout, output.stderr].concat();
         let text = String::from_utf8_lossy(&text);
         text.lines().next().map(str::to_owned)

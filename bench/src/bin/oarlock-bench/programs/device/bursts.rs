@@ -1,4 +1,4 @@
-//! Boards, and requests for them in bursts.
+//! Boards, and bursts of requests for them.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use oarlock::job::{CompletionQueue, Order};
 use oarlock::{Accelerator, Algorithm};
 use oarlock_measure::Error;
 
-/// Three algorithms that segments make no difference to but where they end, and one that is chained.
+/// Returns three algorithms that are indifferent to where segments end, and one that is chained.
 pub(super) fn specs() -> [SessionSpec<'static>; 4] {
     [
         SessionSpec::aead(Algorithm::Aes128Gcm, &[7; 16], &[9; 12]),
@@ -25,7 +25,7 @@ pub(super) fn specs() -> [SessionSpec<'static>; 4] {
     ]
 }
 
-/// Returns the gigabytes a second of boards, in bursts of `burst` requests.
+/// Returns the boards' GB/s in bursts of `burst` requests.
 pub(super) fn rate(framework: &Framework, burst: usize) -> Result<f64, Error> {
     let [gcm, ctr, _, chained] = specs();
     let mut sessions = Vec::new();
@@ -37,7 +37,7 @@ pub(super) fn rate(framework: &Framework, burst: usize) -> Result<f64, Error> {
     let (mut bytes, mut number) = (0, 0);
     let began = Instant::now();
     while began.elapsed() < SAMPLE {
-        // A burst, and no more before half of it is done.
+        // Fills the queue to a burst; half of it is done before the next requests.
         while queue.len() < burst {
             let (which, size) = (number % sessions.len(), SIZES[number % SIZES.len()]);
             let request = Request::encrypt(vec![0; size + TAGS[which]]).at(Place::Device);
@@ -67,7 +67,7 @@ pub(super) fn taken(
         .ok_or_else(|| failed("an answer is missing"))?;
     let answer = answer.map_err(failed)?;
     answer.outcome.map_err(failed)?;
-    // What the CPU did is not a board's.
+    // Results of the CPU do not count.
     let is_a_boards = !["cpu", "software"].contains(&&*answer.device);
     Ok(if is_a_boards { size } else { 0 })
 }

@@ -1,4 +1,4 @@
-//! Offloaded work next to a process that is busy all the time: what either loses, and to what.
+//! Offloaded work while another process is always busy: what each loses, and why.
 
 use std::fs;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use oarlock_measure::Error;
 use super::super::compared::{Compared, Quantity};
 use super::bursts::{BURST, SAMPLE, boards, failed, framework, rate, register};
 
-/// Offloaded work next to a busy process, over its rate without; and that process's share of a CPU, over its share
-/// when it is alone: with boards whose results are computed here, and with boards that compute nothing, as real ones
-/// do not on the CPU. Then where the time went.
+/// Measures the rate of offloaded work next to a busy process over its rate alone, and that process's share of a CPU over
+/// its share when undisturbed. It uses boards whose results the CPU computes, and boards that compute nothing, as real ones
+/// leave the CPU idle. Also reports where the CPU time went.
 pub(super) fn offloaded(rounds: usize) -> Result<Vec<Compared>, Error> {
     let computing = Side::new(true)?;
     let hollow = Side::new(false)?;
@@ -72,7 +72,7 @@ impl Side {
         Ok(Self { framework, engines })
     }
 
-    /// GB/s, for longer than one sample.
+    /// Works for several samples and returns GB/s.
     fn work(&self) -> Result<f64, Error> {
         let mut sum = 0.0;
         for _ in 0..LONG {
@@ -81,14 +81,14 @@ impl Side {
         Ok(sum / f64::from(LONG))
     }
 
-    /// CPU seconds for results so far.
+    /// Returns the CPU seconds spent on results so far.
     fn results(&self) -> f64 {
         let engines = self.engines.iter();
         engines.map(|engine| engine.computing().as_secs_f64()).sum()
     }
 }
 
-/// CPU seconds of threads so far.
+/// CPU seconds of this process's threads so far.
 struct Threads {
     this: f64,
     others: f64,
@@ -107,15 +107,15 @@ impl Threads {
     }
 }
 
-/// Returns the CPU time of a thread, or of the first thread of a process (sched-stats.rst: nanoseconds on a CPU come
-/// first).
+/// Returns the CPU time of a thread, or of a process's first thread (sched-stats.rst: nanoseconds on a CPU are the first
+/// field).
 fn cpu_seconds(path: &str) -> f64 {
     let stat = fs::read_to_string(format!("{path}/schedstat")).unwrap_or_default();
     let ns = stat.split(' ').next().and_then(|ns| ns.parse::<f64>().ok());
     ns.unwrap_or_default() / 1e9
 }
 
-/// A process that does nothing but count.
+/// A process that only counts.
 struct Hog(std::process::Child);
 
 impl Hog {
@@ -125,7 +125,7 @@ impl Hog {
         hog.map(Self).map_err(failed)
     }
 
-    /// Returns its share of a CPU during `work`.
+    /// Returns the process's share of a CPU during `work`.
     fn share_while(&self, work: impl FnOnce() -> Result<(), Error>) -> Result<f64, Error> {
         let path = format!("/proc/{}", self.0.id());
         let before = cpu_seconds(&path);
@@ -142,7 +142,7 @@ impl Drop for Hog {
     }
 }
 
-/// The busy process's share of a CPU when it is alone, compared with its share next to boards that compute nothing.
+/// The busy process's share of a CPU next to boards that compute nothing, compared with its share when undisturbed.
 pub(crate) const HOLLOW: &str = "undisturbed, boards of no CPU time";
 const LONG: u32 = 3;
 pub(crate) const WITHOUT: &str = "alone";

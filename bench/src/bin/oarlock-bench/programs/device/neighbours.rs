@@ -14,8 +14,8 @@ use super::super::compared::{Compared, Quantity};
 use super::super::setup::Setup;
 use super::bursts::{BURST, failed, framework, rate, register};
 
-/// Measures what `count` processes get of a board together, over what this one gets of it alone, in turn. All have
-/// their queues full all the time.
+/// Measures a board's rate for `count` processes together, over its rate for this process alone, in turn. All queues are
+/// always full.
 pub(super) fn share(setup: &Setup, count: usize) -> Result<Vec<Compared>, Error> {
     let path = setup.file("board");
     let _ = std::fs::remove_file(&path);
@@ -36,7 +36,7 @@ pub(super) fn share(setup: &Setup, count: usize) -> Result<Vec<Compared>, Error>
         for other in &mut others {
             sum += other.end()?;
         }
-        // The first warms up.
+        // The first round warms up.
         if round > 0 {
             theirs.push(alone);
             ours.push(sum);
@@ -45,8 +45,8 @@ pub(super) fn share(setup: &Setup, count: usize) -> Result<Vec<Compared>, Error>
     Ok(vec![Compared::new(Quantity::Rate, ONE, ours, theirs)])
 }
 
-/// What one gets of a board of its own and of one that a neighbour keeps busy as well, over what its own gives alone
-/// and half of what the shared one does.
+/// Measures this process's rate on a board of its own plus one that a neighbour keeps busy, over the rate of its own board
+/// and half of the shared one's.
 pub(super) fn beside_one(setup: &Setup) -> Result<Vec<Compared>, Error> {
     let path = setup.file("board");
     let _ = std::fs::remove_file(&path);
@@ -57,7 +57,7 @@ pub(super) fn beside_one(setup: &Setup) -> Result<Vec<Compared>, Error> {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for round in 0..=setup.rounds(9, 3) {
         let sum = rate(&only_own, BURST)? + rate(&only_shared, BURST)? / 2.0;
-        // A queue of the two is for both.
+        // The two frameworks share one queue.
         let both = framework()?;
         register(&both, "own", &board())?;
         drop_then(&only_shared, &path, &both)?;
@@ -81,14 +81,13 @@ pub(super) fn beside_one(setup: &Setup) -> Result<Vec<Compared>, Error> {
     Ok(vec![Compared::new(Quantity::Rate, NEIGHBOUR, ours, theirs)])
 }
 
-/// Gives the queue of one framework to another.
+/// Passes the shared board's queue from one framework to another.
 fn drop_then(from: &Framework, path: &Path, to: &Framework) -> Result<(), Error> {
     from.withdraw(SHARED);
     to.register(engine(path)?, Check::Sample(0)).map_err(failed)
 }
 
-/// The other side of [`Neighbour`]: for each line that comes in, uses the board for a while and says how much it
-/// got.
+/// Runs the process behind [`Neighbour`]: for each line of input, uses the board for a while and prints its rate.
 pub(crate) fn neighbour(path: Option<&Path>, out: &mut dyn Write) -> Result<(), Error> {
     let path = path.ok_or_else(|| failed("no file"))?;
     let framework = shared(path)?;
@@ -102,7 +101,7 @@ pub(crate) fn neighbour(path: Option<&Path>, out: &mut dyn Write) -> Result<(), 
     Ok(())
 }
 
-/// This program, as another process with a queue of the same board.
+/// This program as another process, with a queue of the same board.
 struct Neighbour {
     child: Child,
     to: ChildStdin,
@@ -127,7 +126,7 @@ impl Neighbour {
         };
         let from = BufReader::new(from);
         let mut neighbour = Self { child, to, from };
-        // It has its queue.
+        // The neighbour now has its queue.
         neighbour.end()?;
         Ok(neighbour)
     }
@@ -136,7 +135,7 @@ impl Neighbour {
         writeln!(self.to).map_err(Error::io("a neighbour"))
     }
 
-    /// What it got, in GB/s.
+    /// Returns the neighbour's rate in GB/s.
     fn end(&mut self) -> Result<f64, Error> {
         let mut line = String::new();
         self.from
@@ -153,7 +152,7 @@ impl Drop for Neighbour {
     }
 }
 
-/// A framework that has a queue of a shared board alone.
+/// Returns a framework with only a queue of a shared board.
 fn shared(path: &Path) -> Result<Framework, Error> {
     let framework = framework()?;
     framework
@@ -168,7 +167,7 @@ fn engine(path: &Path) -> Result<Arc<SimulatedEngine>, Error> {
     engine.map(Arc::new).map_err(failed)
 }
 
-/// Returns a board that is slow compared with the CPU, which computes for all.
+/// Returns a board that is slow compared with the CPU, which computes for all boards.
 fn board() -> EngineBoard {
     EngineBoard {
         units: 2,

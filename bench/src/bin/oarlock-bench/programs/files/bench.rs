@@ -1,4 +1,4 @@
-//! Where programs work, and their clock.
+//! The programs' working directory, and their clock.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{IsTerminal as _, Write as _};
@@ -17,7 +17,7 @@ use crate::programs::setup::Setup;
 use crate::system::child::{Ended, Running, said};
 use crate::system::interrupt;
 
-/// A folder in memory with keys, gone with it.
+/// A directory in memory with keys, which is removed with this value.
 pub(super) struct Bench<'a> {
     pub(super) setup: &'a Setup,
     pub(super) tools: Tools,
@@ -26,10 +26,10 @@ pub(super) struct Bench<'a> {
     folder: TempDir,
 }
 
-/// What programs say on standard error.
+/// A file that collects the programs' standard error.
 pub(super) struct Log(PathBuf);
 
-/// What a run took.
+/// The cost of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RunCost {
     pub(super) seconds: f64,
@@ -38,7 +38,7 @@ pub(super) struct RunCost {
 }
 
 impl<'a> Bench<'a> {
-    /// With room for `needed_bytes`.
+    /// Creates a directory in memory with room for `needed_bytes`.
     pub(super) fn new(setup: &'a Setup, case: &'a str, needed_bytes: usize) -> Result<Self, Error> {
         check_room(needed_bytes as u64)?;
         let folder = tempfile::tempdir_in(TMPFS).map_err(Error::io(TMPFS))?;
@@ -50,7 +50,7 @@ impl<'a> Bench<'a> {
         let recipient = recipient(&text)
             .ok_or_else(|| Error::Failed("oarlock keygen names no public key".to_owned()))?;
         fs::write(&passphrase, PASSPHRASE).map_err(Error::io(passphrase.display()))?;
-        // It refuses one that others may read.
+        // gpg refuses a directory that others can read.
         let made = fs::DirBuilder::new().mode(0o700).create(&gpg_home);
         made.map_err(Error::io(gpg_home.display()))?;
         let keys = Keys {
@@ -68,19 +68,19 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// A file's place in the folder.
+    /// Returns the path of a file in the directory.
     pub(super) fn file(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// Makes a folder in it.
+    /// Creates a subdirectory.
     pub(super) fn make_folder(&self, name: &str) -> Result<PathBuf, Error> {
         let path = self.file(name);
         fs::create_dir(&path).map_err(Error::io(path.display()))?;
         Ok(path)
     }
 
-    /// Those of `all` that are here; reports the others.
+    /// Returns the tools of `all` that are installed; reports the others.
     pub(super) fn here(&self, all: &[Tool]) -> Vec<Tool> {
         let is_here = |tool: &Tool| {
             let why = self.tools.lacks(*tool);
@@ -92,7 +92,7 @@ impl<'a> Bench<'a> {
         all.iter().copied().filter(is_here).collect()
     }
 
-    /// Has each of `sides` sides do `rounds` rounds and one before them that does not count.
+    /// Runs `rounds` rounds of `sides` sides, after one round that does not count.
     pub(super) fn in_turn(
         &self,
         rounds: usize,
@@ -117,7 +117,7 @@ impl<'a> Bench<'a> {
         Ok(samples)
     }
 
-    /// Runs `command` and has it write `output` from scratch.
+    /// Runs `command`, which writes `output` from scratch.
     pub(super) fn run(&self, mut command: Command, output: &Path) -> Result<RunCost, Error> {
         remove(output)?;
         command.stdin(Stdio::null()).stdout(Stdio::null());
@@ -140,7 +140,7 @@ impl<'a> Bench<'a> {
         )))
     }
 
-    /// On a terminal, where it stands.
+    /// Shows the progress if standard error is a terminal.
     fn tell(&self, what: &str) {
         let mut stderr = std::io::stderr();
         if stderr.is_terminal() {
@@ -148,7 +148,7 @@ impl<'a> Bench<'a> {
                 "" => String::new(),
                 what => format!("{}: {what}", self.case),
             };
-            // Back to the start of the line, and clear it.
+            // Return to the start of the line and clear it.
             let _ = write!(stderr, "\r\x1b[K{line}");
         }
     }
@@ -160,7 +160,7 @@ impl Log {
         Self(path.to_owned())
     }
 
-    /// Empty, for one command or several.
+    /// Empties the file, for one command or several.
     pub(super) fn anew(&self) -> Result<File, Error> {
         remove(&self.0)?;
         let mut options = OpenOptions::new();
@@ -168,7 +168,7 @@ impl Log {
         opened.map_err(Error::io(self.0.display()))
     }
 
-    /// Fails when `program` did not end well, with what was said.
+    /// Fails with the collected text if `program` failed.
     pub(super) fn check(&self, program: &str, ended: &Ended) -> Result<(), Error> {
         interrupt::check()?;
         if ended.status.success() {
@@ -186,7 +186,7 @@ impl Log {
 
 impl Drop for Bench<'_> {
     fn drop(&mut self) {
-        // gpg left its agent behind.
+        // gpg leaves its agent running.
         if self.tools.lacks(Tool::Gpg).is_none() {
             let mut command = Command::new("gpgconf");
             command.arg("--homedir").arg(&self.tools.keys.gpg_home);
@@ -195,7 +195,7 @@ impl Drop for Bench<'_> {
     }
 }
 
-/// Returns the cost of processes that were started at once and took `seconds` together.
+/// Returns the cost of processes that were started together and took `seconds`.
 pub(super) fn taken(seconds: f64, ended: &[Ended]) -> RunCost {
     let resident = ended.iter().map(|ended| ended.resident_bytes).max();
     RunCost {
@@ -205,13 +205,13 @@ pub(super) fn taken(seconds: f64, ended: &[Ended]) -> RunCost {
     }
 }
 
-/// Returns the name of a command's program, without its folder.
+/// Returns the name of a command's program, without its directory.
 pub(super) fn name(command: &Command) -> String {
     let name = Path::new(command.get_program()).file_name();
     name.unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// A file that may be absent.
+/// Removes a file, which may be absent.
 pub(super) fn remove(path: &Path) -> Result<(), Error> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -221,7 +221,7 @@ pub(super) fn remove(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// The recipient that belongs to the identity in a file of `age-keygen`'s form.
+/// Returns the recipient of the identity in a file written by `age-keygen`.
 fn recipient(identity: &str) -> Option<&str> {
     let mut lines = identity.lines();
     lines
@@ -230,7 +230,7 @@ fn recipient(identity: &str) -> Option<&str> {
 }
 
 pub(super) const PASSPHRASE: &str = "oarlock-bench, and nothing else";
-/// The most that a run may take: 2 GiB at 10 MB/s.
+/// The most time that a run may take: 2 GiB at 10 MB/s.
 pub(super) const LIMIT: Duration = Duration::from_secs(220);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Small files in one folder; programs that take one file a call run in a shell's loop.
+//! Many small files in one directory; programs that accept one file per call run in a shell loop.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -21,7 +21,7 @@ pub(super) fn measure(
     direction: Direction,
 ) -> Result<Vec<Compared>, Error> {
     let counts = if setup.quick { QUICK } else { USUAL };
-    // Plain, encrypted, and once more each; what is encrypted takes another page.
+    // The plain and the encrypted files, each twice; an encrypted file needs one more page.
     let bench = Bench::new(setup, case, counts.all * FILE_BYTES * 6)?;
     let tools = bench.here(TOOLS);
     let folders = Folders::new(&bench, counts.all)?;
@@ -39,7 +39,7 @@ pub(super) fn measure(
     };
     let mut compared = Vec::new();
     for (vs, of_theirs) in sides {
-        // Per file, since a loop has fewer files.
+        // Per file, since a loop handles fewer files.
         let by_file = |tool: Tool, samples: &[RunCost]| {
             let files = counts.of(tool) as f64;
             let by_file = samples.iter().map(|taken| RunCost {
@@ -61,7 +61,7 @@ pub(super) fn measure(
     Ok(compared)
 }
 
-/// Files of programs that take all in one call, and of those started for each.
+/// The number of files for programs that handle all in one call, and for those started for each file.
 #[derive(Clone, Copy)]
 struct Counts {
     all: usize,
@@ -78,8 +78,8 @@ impl Counts {
     }
 }
 
-/// `plain` holds what is encrypted, `sealed` that under names with `.age`, `out` what a loop or cp
-/// writes.
+/// Three directories: `plain` has the files, `sealed` the encrypted ones with the suffix `.age`, and `out` the output of a
+/// loop or of cp.
 struct Folders {
     names: Vec<String>,
     plain: PathBuf,
@@ -101,7 +101,7 @@ impl Folders {
         Ok(folders)
     }
 
-    /// Has all files encrypted by ours, and moves what comes out where it is decrypted.
+    /// Encrypts all files with our command, and moves them to where they are decrypted.
     fn seal(&self, bench: &Bench<'_>) -> Result<(), Error> {
         let takes_several = self.run(bench, Tool::Oarlock, Direction::Encrypt, 2);
         takes_several.map_err(|error| {
@@ -115,7 +115,7 @@ impl Folders {
         Ok(())
     }
 
-    /// All files come back, and the first of them by others and from others, too.
+    /// Checks that all files decrypt correctly, and the first one also across programs in both directions.
     fn verify(&self, bench: &Bench<'_>, tools: &[Tool]) -> Result<(), Error> {
         let come_back = |folder: &Path, names: &[String]| {
             for name in names {
@@ -133,7 +133,7 @@ impl Folders {
         Ok(())
     }
 
-    /// Has `tool` encrypt or decrypt the first `files` of the files.
+    /// Runs `tool` to encrypt or decrypt the first `files` files.
     fn run(
         &self,
         bench: &Bench<'_>,
@@ -162,7 +162,7 @@ impl Folders {
         bench.run(command, &self.out.join("none"))
     }
 
-    /// Removes what a run has written, whichever way it went.
+    /// Removes everything that a run in either direction has written.
     fn clear(&self) -> Result<(), Error> {
         for name in &self.names {
             remove(&self.plain.join(sealed(name)))?;
@@ -174,7 +174,7 @@ impl Folders {
     }
 }
 
-/// Whether it is started for each file.
+/// Whether the tool is started for each file.
 const fn takes_one(tool: Tool) -> bool {
     matches!(tool, Tool::Age | Tool::Rage)
 }
@@ -183,7 +183,7 @@ fn sealed(name: &str) -> String {
     format!("{name}.age")
 }
 
-/// A loop over its arguments, into `../out`.
+/// Returns a shell loop over its arguments, which writes to `../out`.
 fn script(filter: &Command, direction: Direction) -> Result<String, Error> {
     let quoted = |word: &OsStr| {
         let word = word.to_str().filter(|word| !word.contains('\''));
@@ -211,7 +211,7 @@ const QUICK: Counts = Counts {
     all: 2_000,
     in_loop: 100,
 };
-/// Ours is the first.
+/// Our command is the first.
 const TOOLS: &[Tool] = &[Tool::Oarlock, Tool::Rage, Tool::Age, Tool::Cp];
 
 #[cfg(test)]
@@ -224,7 +224,7 @@ mod tests {
         let [from, out] = ["from", "out"].map(|name| folder.path().join(name));
         fs::create_dir(&from).unwrap();
         fs::create_dir(&out).unwrap();
-        // As age takes its arguments: -d -o OUTPUT INPUT.
+        // The arguments of age: -d -o OUTPUT INPUT.
         let program = folder.path().join("program");
         fs::write(&program, "#!/bin/sh\ncat \"$4\" > \"$3\"\n").unwrap();
         let run = |direction, names: &[&str]| {

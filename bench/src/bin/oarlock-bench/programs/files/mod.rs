@@ -1,4 +1,4 @@
-//! `oarlock encrypt` and `decrypt` compared with programs that do the same, and with those that only copy.
+//! `oarlock encrypt` and `decrypt` compared with similar programs, and with programs that only copy.
 //!
 //! ```text
 //! tools.rs   programs and their command lines          one.rs      a large file
@@ -7,9 +7,9 @@
 //! point.rs   ours and another's
 //! ```
 //!
-//! Everything lies in memory and is gone afterwards. Outputs are removed before each run, outside of
-//! the clock, so that every program writes to fresh pages. Each participant of a case runs once
-//! before anything counts; the outputs of that run are compared.
+//! Everything lies in memory and is removed afterwards. Outputs are removed before each run, outside the measured time, so
+//! that every program writes to fresh pages. Each participant of a case runs once before anything counts; the outputs of
+//! that run are compared.
 
 mod bench;
 mod many;
@@ -26,7 +26,7 @@ use super::compared::Compared;
 use super::setup::Setup;
 pub(crate) use tools::versions;
 
-/// What is worked on.
+/// The files of a case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Files {
     /// One large file.
@@ -40,7 +40,7 @@ pub(crate) enum Files {
 }
 
 impl Files {
-    /// Measures it for the case `name`.
+    /// Measures the case `name`.
     pub(super) fn measure(self, setup: &Setup, name: &str) -> Result<Vec<Compared>, Error> {
         match self {
             Self::One(direction) => one::measure(setup, name, direction),

@@ -20,7 +20,7 @@ pub(super) fn measure(
     direction: Direction,
 ) -> Result<Vec<Compared>, Error> {
     let bytes = bytes(setup);
-    // The source, its encrypted form, by gpg as well, and what is written.
+    // The source, its encrypted form, gpg's encrypted form, and the output.
     let bench = Bench::new(setup, case, bytes * 4)?;
     let tools = bench.here(TOOLS);
     let source = bench.file("source");
@@ -37,7 +37,7 @@ pub(super) fn measure(
         }
     }
     let input = |tool| match (direction, tool) {
-        // openssl takes any bytes for encrypted ones.
+        // openssl decrypts any bytes, so it does not need its own ciphertext.
         (Direction::Encrypt, _) | (_, Tool::OpensslAes | Tool::OpensslChaCha | Tool::Cp) => &source,
         (Direction::Decrypt, Tool::Gpg) => &of_gpg,
         (Direction::Decrypt, _) => &sealed,
@@ -71,7 +71,7 @@ pub(super) fn measure(
     Ok(compared)
 }
 
-/// What either of ours encrypts age decrypts, and the other way round.
+/// Checks that age decrypts what our command encrypts, and the reverse.
 fn verify(bench: &Bench<'_>, tools: &[Tool], source: &Path) -> Result<(), Error> {
     let (sealed, opened) = (bench.file("sealed"), bench.file("opened"));
     let other = if tools.contains(&Tool::Age) {

@@ -1,6 +1,5 @@
-//! A stream: `cat FILE | oarlock encrypt | cat > /dev/null`, with others in the middle, and with
-//! nothing. Pipes hold 1 MiB; each program chooses how much it reads and writes at once (128 KiB with
-//! cat).
+//! A stream: `cat FILE | oarlock encrypt | cat > /dev/null`, with other programs in the middle, and with none. Pipes hold 1
+//! MiB; each program chooses its read and write sizes (128 KiB for cat).
 
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt as _;
@@ -27,7 +26,7 @@ pub(super) fn measure(
     direction: Direction,
 ) -> Result<Vec<Compared>, Error> {
     let bytes = bytes(setup);
-    // The source, its encrypted form, and what a comparison writes.
+    // The source, its encrypted form, and the output of a comparison.
     let bench = Bench::new(setup, case, bytes * 3)?;
     let source = bench.file("source");
     make(&source, bytes, 1)?;
@@ -65,7 +64,7 @@ pub(super) fn measure(
     Ok(compared.collect())
 }
 
-/// Makes the encrypted form of `source`, by a pipe, and sees that it comes back.
+/// Encrypts `source` through a pipe, and checks that it decrypts correctly.
 fn verify(bench: &Bench<'_>, source: &Path) -> Result<PathBuf, Error> {
     let (sealed, opened) = (bench.file("sealed"), bench.file("opened"));
     through(
@@ -85,8 +84,8 @@ fn verify(bench: &Bench<'_>, source: &Path) -> Result<PathBuf, Error> {
     Ok(sealed)
 }
 
-/// From `source` through `middle` to `sink`, between two of cat. CPU time is that of all processes,
-/// memory that of the largest.
+/// Runs `middle` from `source` to `sink`, between two processes of cat. The CPU time is that of all processes, the memory
+/// that of the largest.
 fn through(
     bench: &Bench<'_>,
     source: &Path,
@@ -103,10 +102,10 @@ fn through(
     line(&bench.log, stages, filter(Tool::Cat), sink)
 }
 
-/// Runs commands, each of which reads what the one before it writes; the last writes to `sink`.
+/// Runs commands in a pipeline, the last of which writes to `sink`.
 fn line(log: &Log, stages: Vec<Command>, last: Command, sink: File) -> Result<RunCost, Error> {
     let errors = log.anew()?;
-    // By value: with a command go our copies of its ends, or no reader would see an end.
+    // By value: dropping a command closes our copies of its pipe ends, without which no reader would see an end.
     let start = |mut command: Command, input: Stdio, output: Stdio| {
         let errors = errors.try_clone().map_err(Error::io("a log"))?;
         command.stdin(input).stdout(output).stderr(errors);
@@ -130,7 +129,7 @@ fn line(log: &Log, stages: Vec<Command>, last: Command, sink: File) -> Result<Ru
         all.push(process.end(LIMIT)?);
     }
     let seconds = began.elapsed().as_secs_f64();
-    // A process that lost its reader failed too, but the reader knows why.
+    // A process that lost its reader also failed, but the reader's failure is the reason.
     for has_lost_reader in [false, true] {
         for (name, ended) in names.iter().zip(&all) {
             if (ended.status.signal() == Some(libc::SIGPIPE)) == has_lost_reader {
@@ -142,7 +141,7 @@ fn line(log: &Log, stages: Vec<Command>, last: Command, sink: File) -> Result<Ru
 }
 
 const PIPE_BYTES: usize = 1 << 20;
-/// Ours is the first.
+/// Our command is the first.
 const TOOLS: &[Tool] = &[Tool::Oarlock, Tool::Cat, Tool::Age, Tool::Rage];
 
 #[cfg(test)]
@@ -182,7 +181,7 @@ mod tests {
         let stages = || vec![Command::new("yes"), sh("echo no such key >&2; exit 3")];
         let error = line(&log, stages(), sh("cat"), null()).unwrap_err();
         assert_eq!(error.to_string(), "sh: exit status: 3: no such key");
-        // No other process failed, so the failure of the first is the one to report.
+        // No other process failed, so the first one's failure is reported.
         let error = line(&log, vec![Command::new("yes")], sh("exit 0"), null()).unwrap_err();
         assert!(error.to_string().starts_with("yes: signal: 13"), "{error}");
     }

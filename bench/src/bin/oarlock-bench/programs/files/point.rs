@@ -1,9 +1,9 @@
-//! Samples of ours and of another tool.
+//! Samples of our command and of another tool.
 
 use super::bench::RunCost;
 use crate::programs::compared::{Compared, Quantity};
 
-/// Our samples, by number of threads, and those of one of the others.
+/// Our samples for a number of threads, and those of one other tool.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pairing<'a> {
     /// The bytes of a file.
@@ -26,7 +26,7 @@ impl Pairing<'_> {
         }
     }
 
-    /// Speed, CPU time and memory with a file of `self.bytes`.
+    /// Returns speed, CPU time and memory with a file of `self.bytes`.
     pub(super) fn with_file(&self) -> [Compared; 3] {
         let bytes = self.bytes as f64;
         let gib = bytes / f64::from(1 << 30);

@@ -1,4 +1,4 @@
-//! The programs that take part, and their command lines.
+//! The compared programs, and their command lines.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,23 +11,23 @@ use crate::system::fetched;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Tool {
-    /// With as many threads as it takes itself.
+    /// Our command with its default number of threads.
     Oarlock,
-    /// With one.
+    /// Our command with one thread.
     OneThread,
     Cp,
     Cat,
     Age,
     Rage,
-    /// The cipher of most files that `openssl enc` wrote with a counter mode; not authenticated.
+    /// The cipher of most files written by `openssl enc` in a counter mode; not authenticated.
     OpensslAes,
     /// The cipher of age's payload; not authenticated.
     OpensslChaCha,
-    /// OpenPGP with AES-256, not compressed.
+    /// OpenPGP with AES-256, without compression.
     Gpg,
 }
 
-/// Programs that are here, and what they need.
+/// The programs that are installed, and what they need.
 pub(super) struct Tools {
     oarlock: PathBuf,
     age: Option<PathBuf>,
@@ -36,12 +36,12 @@ pub(super) struct Tools {
     pub(super) keys: Keys,
 }
 
-/// Keys of all programs.
+/// The keys of all programs.
 pub(super) struct Keys {
     /// An age identity.
     pub(super) identity: PathBuf,
     pub(super) recipient: String,
-    /// A file with a passphrase, and the folder for gpg's own files.
+    /// A file with a passphrase, and gpg's home directory.
     pub(super) passphrase: PathBuf,
     pub(super) gpg_home: PathBuf,
 }
@@ -72,7 +72,7 @@ impl Tools {
         })
     }
 
-    /// Why `tool` cannot take part, if it cannot.
+    /// Returns why `tool` cannot take part, if it cannot.
     pub(super) fn lacks(&self, tool: Tool) -> Option<&'static str> {
         match tool {
             Tool::Age if self.age.is_none() => {
@@ -86,7 +86,7 @@ impl Tools {
         }
     }
 
-    /// `tool` without arguments.
+    /// Returns the command of `tool` without arguments.
     pub(super) fn bare(&self, setup: &Setup, tool: Tool) -> Command {
         let mut command = Command::new(match tool {
             Tool::Oarlock | Tool::OneThread => self.oarlock.as_os_str(),
@@ -101,12 +101,12 @@ impl Tools {
             Tool::OpensslAes | Tool::OpensslChaCha => "openssl".as_ref(),
             Tool::Gpg => "gpg".as_ref(),
         });
-        // What it would be steered by, whatever the environment here says.
+        // Removes environment variables that would change its behaviour.
         setup.dress(&mut command, Side::Stock);
         command
     }
 
-    /// `tool` as a filter, from standard input to standard output.
+    /// Returns the command of `tool` as a filter from standard input to standard output.
     pub(super) fn filter(&self, setup: &Setup, tool: Tool, direction: Direction) -> Command {
         let keys = &self.keys;
         let mut command = self.bare(setup, tool);
@@ -128,7 +128,7 @@ impl Tools {
                     Tool::OpensslAes => "-aes-256-ctr",
                     _ => "-chacha20",
                 };
-                // A key as it is: the file is what is measured, not the derivation.
+                // A raw key: the file is measured, not the key derivation.
                 command.args(["enc", cipher, "-K", KEY, "-iv", IV]);
                 command.args((direction == Direction::Decrypt).then_some("-d"));
             }
@@ -136,7 +136,7 @@ impl Tools {
                 command.arg("--homedir").arg(&keys.gpg_home);
                 command.args(["--quiet", "--batch", "--pinentry-mode", "loopback"]);
                 command.arg("--passphrase-file").arg(&keys.passphrase);
-                // The least that it takes: as above.
+                // The lowest count, for the same reason.
                 command.args(["--s2k-count", "1024"]);
                 match direction {
                     Direction::Encrypt => {
@@ -159,7 +159,7 @@ impl Tools {
         command
     }
 
-    /// `tool` from file to file.
+    /// Returns the command of `tool` from file to file.
     pub(super) fn command(
         &self,
         setup: &Setup,
@@ -181,12 +181,12 @@ impl Tools {
     }
 }
 
-/// Returns the versions of the tools that are here, as they report them.
+/// Returns the versions of the installed tools, as they report them.
 pub(crate) fn versions(version: &dyn Fn(&str, &[&str]) -> Option<String>) -> Vec<String> {
     let fetched = [("age", AGE), ("rage", RAGE)].into_iter();
     let fetched = fetched.filter_map(|(name, file)| {
         let said = version(fetched::find(file)?.to_str()?, &["--version"])?;
-        // `v1.3.2`, and `rage 0.12.1`.
+        // `v1.3.2` or `rage 0.12.1`.
         Some(if said.starts_with(name) {
             said
         } else {
@@ -272,7 +272,7 @@ mod tests {
         }
     }
 
-    /// What openssl and gpg encrypt by these command lines they decrypt by them.
+    /// openssl and gpg decrypt by these command lines what they encrypt by them.
     #[test]
     fn what_the_machine_has_takes_its_command_lines() {
         let folder = tempfile::tempdir().unwrap();

@@ -31,7 +31,7 @@ pub(super) fn measure(setup: &Setup, case: &str) -> Result<Vec<Compared>, Error>
         .args(["encrypt", "-p", "-o"])
         .arg(&sealed)
         .arg(&source);
-    // Asked for twice.
+    // The program asks twice.
     on_terminal(&bench, command, 2, &sealed)?;
     check_work_factor(&sealed)?;
 
@@ -65,8 +65,8 @@ pub(super) fn measure(setup: &Setup, case: &str) -> Result<Vec<Compared>, Error>
     Ok(compared.collect())
 }
 
-/// Runs `command` with a terminal of its own, on which the passphrase is typed `times` times, and has it write
-/// `output` from scratch.
+/// Runs `command` with a terminal of its own, on which the passphrase is typed `times` times; the command writes `output`
+/// from scratch.
 fn on_terminal(
     bench: &Bench<'_>,
     command: Command,
@@ -75,10 +75,10 @@ fn on_terminal(
 ) -> Result<RunCost, Error> {
     remove(output)?;
     let mut command = with_terminal(&command);
-    // rage would start pinentry first, which needs a user.
+    // rage would first start pinentry, which needs a user.
     command.env("PINENTRY_PROGRAM", "/nonexistent");
     let (ours, theirs) = terminal().map_err(Error::io("a terminal"))?;
-    // Typed ahead: the program finds it when it reads.
+    // Typed in advance: the program finds it when it reads.
     let typed = format!("{PASSPHRASE}\n").repeat(times);
     let mut ours = File::from(ours);
     ours.write_all(typed.as_bytes())
@@ -92,7 +92,7 @@ fn on_terminal(
     Ok(taken(seconds, &[ended]))
 }
 
-/// `command` with its standard input, a terminal, as the one that it is controlled by.
+/// Returns `command` wrapped so that its standard input, a terminal, becomes its controlling terminal.
 fn with_terminal(command: &Command) -> Command {
     let mut wrapped = Command::new("setsid");
     wrapped.arg("--ctty").arg(command.get_program());
@@ -106,11 +106,10 @@ fn with_terminal(command: &Command) -> Command {
     wrapped
 }
 
-/// The end that types, and the end that reads.
+/// Returns the typing end and the reading end of a terminal.
 fn terminal() -> io::Result<(OwnedFd, OwnedFd)> {
     let (mut ours, mut theirs) = (-1, -1);
-    // SAFETY: both places are good for writing; null is allowed for the rest and means defaults
-    // (openpty(3)).
+    // SAFETY: both descriptors have room; the remaining pointers may be null, for the defaults (openpty(3)).
     let made = unsafe {
         let (name, settings, size) = (ptr::null_mut(), ptr::null(), ptr::null());
         libc::openpty(&mut ours, &mut theirs, name, settings, size)
@@ -118,16 +117,16 @@ fn terminal() -> io::Result<(OwnedFd, OwnedFd)> {
     if made != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: openpty has just made them, and nothing else owns them.
+    // SAFETY: openpty has just opened both descriptors, and nothing else owns them.
     let (ours, theirs) = unsafe { (OwnedFd::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) };
-    // Programs that we start must not keep our end open. SAFETY: a descriptor that is ours.
+    // Programs that we start must not keep our end open. SAFETY: the descriptor is open and ours.
     if unsafe { libc::fcntl(ours.as_raw_fd(), libc::F_SETFD, libc::FD_CLOEXEC) } != 0 {
         return Err(io::Error::last_os_error());
     }
     Ok((ours, theirs))
 }
 
-/// Every program has to do the work that is age's default.
+/// Checks that a file uses age's default work factor, so that every program does the same work.
 fn check_work_factor(sealed: &Path) -> Result<(), Error> {
     let bytes = fs::read(sealed).map_err(Error::io(sealed.display()))?;
     match work_factor(&bytes) {
@@ -138,7 +137,7 @@ fn check_work_factor(sealed: &Path) -> Result<(), Error> {
     }
 }
 
-/// Returns the factor of a file whose header has the line `-> scrypt SALT FACTOR`.
+/// Returns the work factor of a file whose header has the line `-> scrypt SALT FACTOR`.
 fn work_factor(file: &[u8]) -> Option<u32> {
     let mut lines = file.split(|byte| *byte == b'\n');
     let stanza = lines.find_map(|line| line.strip_prefix(b"-> scrypt "))?;

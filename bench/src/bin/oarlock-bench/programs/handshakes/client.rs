@@ -1,4 +1,4 @@
-//! Many handshakes in flight, by one thread.
+//! A client that keeps many handshakes in flight with one thread.
 
 use std::fs;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -33,23 +33,23 @@ pub(super) struct Client {
     kind: Kind,
 }
 
-/// What clients ask for.
+/// The kind of handshake that clients perform.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// TLS 1.3, with a signature.
     Full,
     /// TLS 1.2, with a signature.
     Full12,
-    /// TLS 1.3 by tickets: none but the first has a signature.
+    /// TLS 1.3 with tickets: only the first handshake has a signature.
     Resumed,
 }
 
-/// What handshakes took, each from its connection's beginning to its last byte, in the order of time.
+/// The durations of handshakes in chronological order, each from the start of its connection to its last byte.
 pub(super) struct Done {
     pub(super) us: Vec<f64>,
-    /// The number of them that were resumed.
+    /// The number of resumed handshakes.
     pub(super) resumed: usize,
-    /// The number of them whose key agreement was hybrid.
+    /// The number of handshakes with a hybrid key agreement.
     pub(super) hybrid: usize,
     pub(super) seconds: f64,
 }
@@ -62,19 +62,19 @@ impl Done {
     }
 }
 
-/// One on its way.
+/// A connection in progress.
 struct Connection {
     stream: TcpStream,
     tls: ClientConnection,
-    /// As [`Waits`] was told last.
+    /// The events that [`Waits`] watches for it.
     waits_for: epoll::EventFlags,
     began: Instant,
-    /// The number of tickets that must come before the handshake is over.
+    /// The number of tickets that must arrive before the handshake is complete.
     tickets_min: u32,
 }
 
 impl Client {
-    /// Makes a client of the server at this port of loopback, which has this certificate and no other.
+    /// Creates a client of the server at a port of loopback, which accepts only this certificate.
     pub(super) fn new(
         certificate: &Path,
         port: u16,
@@ -83,7 +83,7 @@ impl Client {
     ) -> Result<Self, Error> {
         let pem = fs::read(certificate).map_err(Error::io(certificate.display()))?;
         let mut provider = rustls::crypto::aws_lc_rs::default_provider();
-        // As browsers and Go order them. With the first comes a share of X25519 as well.
+        // The order of browsers and Go. With the first group, the client also sends a share of X25519.
         provider.cipher_suites.sort_by_key(|suite| {
             let name = suite.suite().as_str().unwrap_or_default();
             !name.contains("AES_128")
@@ -175,7 +175,7 @@ impl Client {
 }
 
 impl Connection {
-    /// As far as it goes now. Returns whether the handshake is over at this end, with all of it sent.
+    /// Advances the handshake as far as possible. Returns whether it is complete at this end, with everything sent.
     fn step(&mut self) -> std::io::Result<bool> {
         while self.tls.wants_write() {
             match self.tls.write_tls(&mut self.stream) {
@@ -197,7 +197,7 @@ impl Connection {
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
             Err(error) => return Err(error),
         }
-        // The last messages go out at once.
+        // Sends the last messages at once.
         while self.tls.wants_write() && self.tls.write_tls(&mut self.stream)? > 0 {}
         Ok(self.is_over() && !self.tls.wants_write())
     }
@@ -222,19 +222,19 @@ impl Connection {
         group.is_some_and(|group| group.name() == NamedGroup::X25519MLKEM768)
     }
 
-    /// As clients do: the server sees an end and no fault.
+    /// Closes the connection properly, so that the server sees no error.
     fn close(mut self) {
         self.tls.send_close_notify();
         let _ = self.tls.write_tls(&mut self.stream);
         let _ = self.stream.flush();
         let _ = self.stream.shutdown(Shutdown::Write);
-        // What has arrived is read, or the end would be a reset.
+        // Data that has arrived is read, because closing would otherwise send a reset.
         let mut rest = [0; 4096];
         while matches!(self.stream.read(&mut rest), Ok(1..)) {}
     }
 }
 
-/// For what each connection waits: something to read, or room for what it is to write.
+/// An epoll instance with the event that each connection waits for: readable or writable.
 struct Waits(OwnedFd);
 
 impl Waits {
@@ -244,14 +244,14 @@ impl Waits {
             .map_err(failed)
     }
 
-    /// The connection of this number. It is left out again when its socket is closed.
+    /// Adds a connection with its number. Closing its socket removes it.
     fn add(&self, connection: &mut Connection, at: usize) -> Result<(), Error> {
         connection.waits_for = connection.events();
         let data = epoll::EventData::new_u64(at as u64);
         epoll::add(&self.0, &connection.stream, data, connection.waits_for).map_err(failed)
     }
 
-    /// After a step of it.
+    /// Updates the awaited events after a step of the connection.
     fn follow(&self, connection: &mut Connection, at: usize) -> Result<(), Error> {
         let events = connection.events();
         if connection.waits_for == events {
@@ -274,8 +274,8 @@ impl Waits {
     }
 }
 
-/// Accepts one certificate, byte by byte, with signatures by its key. To follow it to a root as well would take the client
-/// another verification, on the CPUs that the server is measured on.
+/// Accepts exactly one certificate, with signatures by its key. Verifying it up to a root would cost the client another
+/// signature check, on the CPUs where the server is measured.
 #[derive(Debug)]
 struct OnlyThis {
     certificate: CertificateDer<'static>,

@@ -1,4 +1,4 @@
-//! Handshakes of unmodified clients, at a server without the provider.
+//! Handshakes of unmodified clients with a server without the provider.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -14,24 +14,24 @@ use super::server::{Files, Started};
 use super::{Handshakes, Kind, Server};
 use crate::system::child::{Running, said};
 
-/// One program that connects again and again.
+/// A program that connects repeatedly.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clients {
     pub(crate) program: Program,
-    /// The kind of the server's certificate and of the one that signed it, which the client trusts.
+    /// The key kind of the server's certificate and of its issuer, which the client trusts.
     pub(crate) key: KeyKind,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Program {
     Curl,
-    /// By its module `ssl`.
+    /// Python with its module `ssl`.
     Python,
 }
 
 impl Clients {
-    /// Microseconds of the client's CPU time for a connection with a request: all that curl takes, and the loop that Python
-    /// connects in.
+    /// Measures the client's CPU time in microseconds for a connection with one request: curl's total, and the loop in which
+    /// Python connects.
     pub(crate) fn measure(&self, setup: &Setup) -> Result<Vec<Compared>, Error> {
         let folder = tempfile::tempdir_in(TMPFS).map_err(Error::io(TMPFS))?;
         let files = Files::new(folder.path(), self.key)?;
@@ -72,7 +72,7 @@ impl Program {
             Self::Curl => {
                 let mut curl = Command::new("curl");
                 curl.args(["-q", "--silent", "--show-error", "--fail", "--noproxy", "*"]);
-                // Each connection has a whole handshake of its own.
+                // A new connection with a full handshake each time.
                 curl.args([
                     "--ipv4",
                     "--http1.1",
@@ -103,7 +103,7 @@ impl Program {
     }
 }
 
-/// Takes the file with the root, the port and the number of connections; tells the CPU time of one.
+/// A script that takes the root's file, the port and the number of connections, and prints the CPU time of one.
 const PYTHON: &str = "
 import socket, ssl, sys, time
 root, port, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
@@ -126,7 +126,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 mod tests {
     use super::*;
 
-    /// By the nginx, curl and Python of this machine, stock.
+    /// Uses the stock nginx, curl and Python of this machine.
     #[test]
     fn clients_verify_the_chain_and_are_timed() {
         let setup = Setup::of_stock();

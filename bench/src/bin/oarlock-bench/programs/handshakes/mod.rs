@@ -1,8 +1,7 @@
 //! Handshakes of unmodified servers and clients, and `openssl speed` of keys.
 //!
-//! One thread here keeps a number of handshakes in flight, and verifies each. What counts is the CPU time
-//! that the server's processes take for one, what it takes from its first byte to the last, and how many there are in a
-//! second.
+//! One thread keeps a number of handshakes in flight, and verifies each. The figures are the CPU time of the server's
+//! processes per handshake, the time from its first byte to its last, and the number of handshakes per second.
 
 mod client;
 mod clients;
@@ -26,21 +25,21 @@ use super::data::TMPFS;
 use super::in_memory::STOCK_X25519;
 use super::setup::{Setup, Side};
 
-/// One server with one key.
+/// A server with one key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Handshakes {
     pub(crate) server: Server,
     pub(crate) key: KeyKind,
     pub(crate) in_flight: usize,
     pub(crate) kind: Kind,
-    /// Whether the client asks for X25519MLKEM768, and ours is configured to take it.
+    /// Whether the client offers X25519MLKEM768 and our side is configured to accept it.
     pub(crate) is_hybrid: bool,
 }
 
-/// What one round came to.
+/// The result of a round.
 #[derive(Clone, Copy, Debug)]
 struct Round {
-    /// The CPU time of the server's processes for a handshake.
+    /// The CPU time of the server's processes per handshake.
     cpu_us: f64,
     p50_us: f64,
     per_second: f64,
@@ -95,14 +94,14 @@ impl Handshakes {
             self.kind,
             self.is_hybrid,
         )?;
-        // Its first ones make keys ready and threads start.
+        // The first handshakes prepare keys and start threads.
         client.run(self.in_flight, length / 8)?;
         let before = server.cpu()?;
         let done = client.run(self.in_flight, length)?;
         let cpu = server.cpu()?.saturating_sub(before);
         server.end()?;
         let all = done.us.len();
-        // The first ones of each in flight have no ticket yet.
+        // The first handshake of each connection in flight has no ticket.
         let is_as_asked = match self.kind {
             Kind::Resumed => done.resumed + self.in_flight >= all,
             Kind::Full | Kind::Full12 => done.resumed == 0,
@@ -126,7 +125,7 @@ impl Handshakes {
 mod tests {
     use super::*;
 
-    /// By the haproxy, nginx and Apache of this machine, stock.
+    /// Uses the stock haproxy, nginx and Apache of this machine.
     #[test]
     fn handshakes_are_counted_and_timed() {
         let setup = Setup::of_stock();

@@ -1,4 +1,4 @@
-//! Servers: started for a round, with a key and a configuration of their own.
+//! Servers that are started for a round, with their own key and configuration.
 
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -15,18 +15,20 @@ use super::Handshakes;
 use super::client::Kind;
 use crate::system::child::Running;
 
-/// What takes the handshakes.
+/// The server of the handshakes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Server {
-    /// With `ssl-mode-async` if it `is_async`: a thread goes on with other connections while a signature is made.
+    /// HAProxy, with `ssl-mode-async` if `is_async`: a thread serves other connections while a signature is computed.
     Haproxy { threads: usize, is_async: bool },
-    /// Its workers are processes, and each signs one after the other; with us they may meet where a daemon brings them together.
+    /// nginx, whose workers are processes that sign one request at a time; with the provider and a daemon, their requests
+    /// can form batches.
     Nginx { workers: usize, has_daemon: bool },
-    /// With the MPM `event` and one process: its threads sign at the same time; with us they may meet as processes do.
+    /// Apache with the MPM `event` and one process, whose threads sign concurrently; their requests can form batches as
+    /// those of processes do.
     Apache { threads: usize, has_daemon: bool },
 }
 
-/// A key and its certificate, and room for the rest.
+/// A key with its certificate, and a directory for the server's other files.
 pub(super) struct Files {
     folder: PathBuf,
     root: Certificate,
@@ -50,7 +52,7 @@ impl Files {
         Ok(files)
     }
 
-    /// The certificate that signs the server's.
+    /// Returns the certificate that signed the server's.
     pub(super) fn root(&self) -> &Path {
         &self.root.certificate
     }
@@ -66,12 +68,12 @@ impl Files {
     }
 }
 
-/// A server that listens.
+/// A running server.
 pub(super) struct Started {
     running: Running,
     port: u16,
     server: Server,
-    /// `oarlock local`, where signatures meet.
+    /// `oarlock local`, which batches signatures.
     daemon: Option<Running>,
 }
 
@@ -125,7 +127,7 @@ impl Started {
         self.port
     }
 
-    /// That its processes have taken so far, and the daemon.
+    /// Returns the CPU time of the server's processes and of the daemon so far.
     pub(super) fn cpu(&self) -> Result<Duration, Error> {
         let daemon = self.daemon.as_ref().map(|daemon| cpu_of(daemon.pid()));
         Ok(cpu_of(self.running.pid())? + daemon.transpose()?.unwrap_or_default())
@@ -143,7 +145,7 @@ impl Started {
     }
 }
 
-/// `oarlock local`, which listens at `socket`.
+/// Starts `oarlock local`, which listens at `socket`.
 pub(super) fn daemon(setup: &Setup, socket: &Path) -> Result<Running, Error> {
     let mut command = Command::new(setup.oarlock()?);
     command.arg("local").arg("--socket").arg(socket);
@@ -238,13 +240,13 @@ impl Server {
     }
 }
 
-/// Returns the CPU time of a process, all of its threads, and the processes that it has started (proc(5)): the kernel
-/// counts to the nanosecond.
+/// Returns the CPU time of a process, of all its threads, and of the processes that it has started (proc(5)), which the
+/// kernel counts to the nanosecond.
 fn cpu_of(process: u32) -> Result<Duration, Error> {
     let folder = format!("/proc/{process}/task");
     let mut cpu = Duration::ZERO;
     for thread in fs::read_dir(&folder).map_err(Error::io(&folder))?.flatten() {
-        // A thread may end before it is read.
+        // A thread may end before its file is read.
         let read = |name| fs::read_to_string(thread.path().join(name)).unwrap_or_default();
         let ran = read("schedstat");
         let ns = ran.split(' ').next().and_then(|ns| ns.parse().ok());

@@ -1,4 +1,4 @@
-//! `openssl speed` of a key: one signature or agreement after the other, or in jobs that may pause.
+//! `openssl speed` of a key: one operation at a time, or in ASYNC jobs.
 
 use std::process::{Command, Stdio};
 
@@ -8,19 +8,19 @@ use super::super::compared::{Compared, Quantity, in_turn, pair};
 use super::super::setup::{Setup, Side};
 use crate::system::surroundings::on_last_cpu;
 
-/// One key.
+/// A key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeySpeed {
-    /// As `openssl speed` takes it.
+    /// The key's name for `openssl speed`.
     pub(crate) key: &'static str,
-    /// As `openssl speed` tells them: of the modulus, or the order of a curve.
+    /// The bits that `openssl speed` prints: of the modulus, or of the curve's order.
     pub(crate) bits: usize,
-    /// None: without jobs.
+    /// The number of jobs; `None` for no jobs.
     pub(crate) jobs: Option<usize>,
 }
 
 impl KeySpeed {
-    /// Signatures or agreements for each second of CPU time, which `openssl speed` counts of all its threads.
+    /// Measures signatures or agreements per CPU second, which `openssl speed` counts over all its threads.
     pub(crate) fn measure(&self, setup: &Setup) -> Result<Vec<Compared>, Error> {
         if self.key.starts_with("rsa") {
             offers_rsa(setup)?;
@@ -50,13 +50,13 @@ pub(crate) struct RsaProcesses {
 }
 
 impl RsaProcesses {
-    /// Signatures a second, of each side on the same CPU.
+    /// Measures each side's signatures per second on the same CPU.
     pub(crate) fn measure(&self, setup: &Setup) -> Result<Vec<Compared>, Error> {
         offers_rsa(setup)?;
         let socket = setup.file("processes.sock");
         let _daemon = super::server::daemon(setup, &socket)?;
         let meeting = setup.configuration_with_daemon(&socket)?;
-        // Each process leaves its first signatures to OpenSSL, so a round must not be short.
+        // Each process leaves its first signatures to OpenSSL, so rounds must not be short.
         let seconds = if setup.quick { "3" } else { "6" };
         let key = format!("rsa{}", self.bits);
         let samples = in_turn(setup.rounds(5, 3), 2, |side| {
@@ -82,10 +82,10 @@ impl RsaProcesses {
     }
 }
 
-/// One process, with all in its own lanes.
+/// The other side: one process with all signatures in its own lanes.
 pub(crate) const ONE_PROCESS: &str = "one process";
 
-/// Nothing is timed that is not accelerated.
+/// Fails unless the provider offers RSA, so that only accelerated operations are timed.
 pub(super) fn offers_rsa(setup: &Setup) -> Result<(), Error> {
     let listed = says(setup, Side::Oarlock, &["list", "-signature-algorithms"])?;
     let is_ours = |line: &str| line.contains("rsaEncryption") && line.ends_with("@ oarlock");
@@ -97,7 +97,7 @@ pub(super) fn offers_rsa(setup: &Setup) -> Result<(), Error> {
     ))
 }
 
-/// What `openssl` writes to its standard output.
+/// Returns the standard output of `openssl`.
 fn says(setup: &Setup, side: Side, arguments: &[&str]) -> Result<String, Error> {
     let mut openssl = Command::new("openssl");
     openssl.args(arguments);
@@ -123,8 +123,8 @@ fn output_of(mut command: Command) -> Result<String, Error> {
     )))
 }
 
-/// A second: the first rate of the line `+F2:INDEX:BITS:SIGNATURES A SECOND:...` for RSA, or of another number for other
-/// keys, some with a name before the rate.
+/// Returns the rate per second: for RSA the first rate of the line `+F2:INDEX:BITS:SIGNATURES A SECOND:...`; for other keys,
+/// lines have another number, and some a name before the rate.
 fn signatures(machine_readable: &str, bits: usize) -> Option<f64> {
     let bits = bits.to_string();
     let mut lines = machine_readable
@@ -150,7 +150,7 @@ mod tests {
         let rate = signatures(&said, 2048).unwrap();
         assert!((50.0..1e6).contains(&rate), "{said}");
         assert_eq!(signatures(&said, 4096), None);
-        // As 3.0 tells it, and 4.0.
+        // The formats of 3.0 and 4.0.
         for line in [
             "+F6:0:253:Ed25519:26108.5:9908.0",
             "+F4:22:253:26108.5:9908.0",

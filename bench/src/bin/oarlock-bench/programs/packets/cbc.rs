@@ -120,5 +120,5 @@ fn ipsec_mb(interface: Interface, batch: &Batch) -> Result<Box<dyn Side>, Error>
     )
 }
 
-/// Lengths of the lanes that it encrypts in have 16 bits.
+/// The longest stream that it encrypts: its lanes have 16-bit lengths.
 pub(super) const IPSEC_MB_BYTES_MAX: usize = 0xfff0;

@@ -1,9 +1,9 @@
-//! AES-128-CBC, then HMAC-SHA-1 of the ciphertext, a key of each for each packet: what ESP does. And Triple DES,
-//! then HMAC-MD5, as the UltraSPARC T2 was measured with.
+//! AES-128-CBC, then HMAC-SHA-1 of the ciphertext, with keys of their own for each packet, as in ESP. Also Triple DES, then
+//! HMAC-MD5, as measured on the UltraSPARC T2.
 //!
-//! For AES, OpenSSL has two ways. One is its stitched cipher, which encrypts and hashes in one pass. It hashes the plaintext,
-//! as TLS before 1.3 wants, so its ciphertext is compared and its tag is not; it is let off the end of
-//! the hash, which is more than its due. The other is a cipher and a MAC, one after the other, with contexts kept.
+//! For AES, OpenSSL has two ways. One is its stitched cipher, which encrypts and hashes in one pass. It hashes the
+//! plaintext, as TLS before 1.3 requires, so only its ciphertext is compared, not its tag; it also skips the end of the
+//! hash, which favours it. The other is a cipher followed by a MAC, with contexts kept.
 
 mod openssl;
 
@@ -126,7 +126,7 @@ fn tdes_md5(batch: &Batch) -> Result<Box<dyn Side>, Error> {
         let cipher = tdes::Cbc::new(&bytes_of::<24>("key", packet));
         (cipher, HmacKey::<Md5>::new(&bytes_of::<16>("mac", packet)))
     };
-    // The peers take what they need of a longer one.
+    // Peers with shorter IVs use the beginning.
     let iv = |packet| -> [u8; tdes::BLOCK_BYTES] {
         let iv = iv_of(packet);
         core::array::from_fn(|i| iv[i])

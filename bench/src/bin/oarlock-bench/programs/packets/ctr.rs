@@ -1,4 +1,4 @@
-//! AES-128-CTR, a key for each packet.
+//! AES-128-CTR, with a key for each packet.
 
 use oarlock_kernels::aes::{Backend, Ctr};
 use oarlock_kernels::batch::{CtrPacket, apply_ctr};
@@ -47,7 +47,7 @@ const fn over_ipsec_mb(bytes: usize, required: f64, classes: &'static str) -> Pr
     }
 }
 
-/// Which has AES without instructions, too.
+/// Returns the promise over OpenSSL, which also has AES for CPUs without instructions for it.
 const fn over_openssl(bytes: usize) -> Promise {
     Promise {
         bytes,

@@ -1,8 +1,8 @@
-//! ESP (RFC 4303) with AES-256-GCM and extended sequence numbers: whole packets of one association, from the
-//! payload to what is sent.
+//! ESP (RFC 4303) with AES-256-GCM and extended sequence numbers: whole packets of one association, from the payload to the
+//! bytes on the wire.
 //!
-//! A peer keeps its context and puts header, padding and trailer around the payload as ours does. `one` compares two
-//! threads of ours with one, in a steady flow of calls that keeps the helper awake.
+//! A peer keeps its context, and adds header, padding and trailer to the payload as ours does. `one` compares two threads of
+//! ours with one, in a steady flow of calls that keeps the helper awake.
 
 use oarlock::packet::esp::{Association, Outbound, OutboundPacket, Suite};
 use oarlock::{Accelerator, Strategy};
@@ -61,7 +61,7 @@ const fn promise(over: &'static str, required: f64, classes: &'static str) -> Pr
 struct Ours {
     outbound: Outbound,
     room: Room,
-    /// It has the threads.
+    /// Owns the threads.
     _accelerator: Accelerator,
 }
 

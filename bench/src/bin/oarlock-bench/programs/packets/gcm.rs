@@ -1,4 +1,4 @@
-//! AES-128-GCM, a key for each packet, kept with the powers of its hash key.
+//! AES-128-GCM, with a key for each packet, kept with the powers of its hash key.
 
 use oarlock_kernels::batch::{GcmPacket, seal_gcm};
 use oarlock_kernels::gcm::Gcm;

@@ -1,4 +1,4 @@
-//! What a line says: a batch, who does it, what is promised.
+//! A line: a batch, the sides that compute it, and its promises.
 
 use oarlock::Accelerator;
 use oarlock_kernels::cpu::Cpu;
@@ -6,12 +6,12 @@ use oarlock_measure::Error;
 
 use crate::peers::batch::{Batch, Side};
 
-/// A batch of packets that is measured, at several lengths.
+/// A batch of packets that is measured at several lengths.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line {
-    /// As on the command line and in records. It begins with `packet-`.
+    /// The name on the command line and in records. It begins with `packet-`.
     pub(crate) name: &'static str,
-    /// In a batch.
+    /// The packets of a batch.
     pub(crate) packets: usize,
     /// Lengths are multiples of this.
     pub(crate) granule: usize,
@@ -24,14 +24,14 @@ pub(crate) struct Line {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer {
     pub(crate) name: &'static str,
-    /// Its interfaces that do such a batch: the fastest counts, chosen again at each length.
+    /// Its interfaces for such a batch: the fastest counts, chosen again at each length.
     pub(crate) ways: &'static [Way],
 }
 
 /// Sets up keys and buffers for a batch.
 ///
 /// # Errors
-/// [`Error::Unavailable`] where it is not on this machine or does no such thing.
+/// [`Error::Unavailable`] if the side is not on this machine or cannot compute the batch.
 pub(crate) type Way = fn(&Batch) -> Result<Box<dyn Side>, Error>;
 
 /// The least ratio of rates, ours over theirs.
@@ -42,18 +42,18 @@ pub(crate) struct Promise {
     /// `over ` and the name of a peer.
     pub(crate) over: &'static str,
     pub(crate) required: f64,
-    /// Letters of the CPU classes that it holds for.
+    /// The letters of the CPU classes that it holds for.
     pub(crate) classes: &'static str,
 }
 
 impl Promise {
-    /// The peer.
+    /// Returns the peer's name.
     pub(crate) fn peer(&self) -> &'static str {
         self.over.strip_prefix("over ").unwrap_or(self.over)
     }
 }
 
-/// This CPU, with what `OARLOCK_CPU` leaves of it.
+/// Returns this CPU without the features that `OARLOCK_CPU` hides.
 pub(super) fn cpu() -> Result<Cpu, Error> {
     let built = Accelerator::builder().max_threads(0).build();
     built
@@ -61,12 +61,12 @@ pub(super) fn cpu() -> Result<Cpu, Error> {
         .map_err(|error| Error::Usage(error.to_string()))
 }
 
-/// Where a key is set up with a length that the family chose.
+/// Returns the error for a key that was refused although its length is right.
 pub(super) fn refused(error: impl std::fmt::Display) -> Error {
     Error::Failed(format!("oarlock: {error}"))
 }
 
-/// Classes with AES instructions, below A.
+/// The classes with AES instructions, below A.
 pub(super) const BELOW_A: &str = "BCD";
-/// As fast, but for what a run may differ by.
+/// At least as fast, with a margin for variation between runs.
 pub(super) const NEVER_SLOWER: f64 = 0.97;

@@ -1,7 +1,7 @@
-//! Outputs compared, then samples in turn.
+//! Compares outputs, then takes samples in turn.
 //!
-//! Each sample sets its keys up again, at another place of the heap, as those of single requests do
-//! (`measuring/turns.rs` of the library): where buffers and key schedules lie moves a figure by several per cent.
+//! Each sample sets up its keys again, at another heap address, as samples of single requests do (`measuring/turns.rs` of
+//! the library): the addresses of buffers and key schedules change a figure by several per cent.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use crate::programs::setup::Setup;
 use crate::system::interrupt;
 
 impl Line {
-    /// Measures ours and every peer, at each of the lengths that the command line or the line's promises name.
+    /// Measures ours and every peer, at each length from the command line or from the line's promises.
     pub(crate) fn measure(&self, setup: &Setup) -> Result<Vec<Compared>, Error> {
         let mut compared = Vec::new();
         for bytes in self.sizes(setup)? {
@@ -96,7 +96,7 @@ impl Line {
             .collect())
     }
 
-    /// The way of `peer` that takes least for `batch`; all of its ways do as ours, or it is an error.
+    /// Returns the fastest way of `peer` for `batch`; fails if one of its ways differs from ours.
     fn fastest(&self, peer: &Peer, batch: &Batch, sample: Duration) -> Result<Way, Error> {
         let mut found: Option<(Duration, Way)> = None;
         let mut missing = Error::Unavailable("it has no way to do this".to_owned());
@@ -122,8 +122,8 @@ impl Line {
         found.map(|(_, way)| way).ok_or(missing)
     }
 
-    /// Fails where `theirs` does not as ours, with packets of several lengths and with those of `batch`. Twice
-    /// each: what a call leaves behind must not matter to the next.
+    /// Fails if `theirs` differs from ours, with packets of several lengths and with those of `batch`. Each batch runs
+    /// twice, because a call must not affect the next.
     pub(super) fn compare(&self, peer: &str, theirs: Way, batch: &Batch) -> Result<(), Error> {
         for batch in [&Batch::mixed(self.packets, self.granule), batch] {
             let (mut ours, mut theirs) = ((self.ours)(batch)?, theirs(batch)?);
@@ -142,7 +142,7 @@ impl Line {
     }
 }
 
-/// Where two outcomes part.
+/// Describes where two outcomes differ.
 fn difference(ours: &[Done], theirs: &[Done]) -> Option<String> {
     if ours.len() != theirs.len() {
         return Some("in the number of packets".to_owned());
@@ -165,7 +165,7 @@ fn difference(ours: &[Done], theirs: &[Done]) -> Option<String> {
     })
 }
 
-/// Calls that take about `sample`, and what one takes.
+/// Returns the number of calls that take about `sample`, and the time of one.
 fn calibrate(way: Way, batch: &Batch, sample: Duration) -> Result<(usize, Duration), Error> {
     let mut side = way(batch)?;
     let mut calls = 1;
@@ -184,7 +184,7 @@ fn calibrate(way: Way, batch: &Batch, sample: Duration) -> Result<(usize, Durati
     }
 }
 
-/// Gaps that move what is allocated next, with no pattern that one side could be in step with.
+/// Gaps that move the next allocations, without a pattern that could favour one side.
 struct Places(u64);
 
 impl Places {
@@ -197,8 +197,8 @@ impl Places {
     }
 }
 
-/// From the shortest packet to the longest TLS record that a board takes, as the OpenBSD framework's paper has its
-/// charts (Keromytis, Wright, de Raadt, USENIX 2003).
+/// Lengths from the shortest packet to the longest TLS record that a board accepts, as in the charts of the OpenBSD
+/// framework's paper (Keromytis, Wright, de Raadt, USENIX 2003).
 const CHART: &[Size] = &[
     Size(16),
     Size(64),
@@ -210,7 +210,7 @@ const CHART: &[Size] = &[
     Size(16 << 10),
     Size(64 << 10),
 ];
-/// Odd, so that the median is a ratio that was seen.
+/// Odd, so that the median is a measured ratio.
 const ROUNDS: usize = 31;
 const QUICK_ROUNDS: usize = 9;
 /// Trials of each way of a peer.

@@ -1,26 +1,25 @@
-//! `packet-*`: many packets in one call, each with a key, a nonce and a length of its own, compared with the
-//! libraries that do the same.
+//! `packet-*`: many packets in one call, each with its own key, nonce and length, compared with libraries that do the same.
 //!
 //! ```text
 //! line.rs      what a line says          measure.rs  outputs compared, then samples in turn
 //! table.rs     a case over lengths       ctr.rs  cbc.rs  chain.rs  gcm.rs  esp.rs  srtp.rs  tls.rs    the lines, a file for each family
 //! ```
 //!
-//! `--targets='packet-*'` measures what is promised, at the lengths that it is promised for. `--case='packet-*'`
-//! measures from 16 bytes to 64 KiB, or what `--size` names, and draws a chart.
+//! `--targets='packet-*'` measures the promises, at their lengths. `--case='packet-*'` measures from 16 bytes to 64 KiB, or
+//! the sizes of `--size`, and draws a chart.
 //!
 //! To add a line:
 //!
-//! 1. Add a [`Line`] to the table `LINES` of its family, or a file for a new family, whose table goes into
+//! 1. Add a [`Line`] to the table `LINES` of its family, or a file for a new family, whose table is added to
 //!    [`FAMILIES`]. Its name begins with `packet-`.
 //! 2. Write a `Side` (`peers/batch/`) for Oarlock and one for each peer: keys and buffers are set up from the `Batch`;
-//!    `run` is all that the clock sees; it makes the requests in each call (`with_requests`). Where a peer has
+//!    only `run` is timed; it builds the requests in each call (`with_requests`). If a peer has
 //!    several interfaces, each is a [`Way`](line::Way), and the fastest counts.
-//! 3. Say in `promises` what it has to reach, at which lengths, on which classes of CPUs. One that peers are
-//!    compared by is a line of `--targets`.
+//! 3. Add to `promises` the ratios it has to reach, with lengths and CPU classes. Each promise
+//!    over a peer becomes a line of `--targets`.
 //!
-//! Outputs are compared with every peer before anything is timed, over packets of many lengths and over those that
-//! are timed.
+//! Outputs are compared with every peer before anything is timed, over packets of many lengths and over those that are
+//! timed.
 
 mod cbc;
 mod chain;
@@ -36,7 +35,7 @@ mod tls;
 pub(crate) use line::{Line, Promise};
 pub(super) use table::table;
 
-/// Lines of all families, in the order in which they are measured.
+/// The lines of all families, in the order of measurement.
 const FAMILIES: &[&[Line]] = &[
     ctr::LINES,
     cbc::LINES,
@@ -47,7 +46,7 @@ const FAMILIES: &[&[Line]] = &[
     tls::LINES,
 ];
 
-/// Every line.
+/// Returns every line.
 pub(crate) fn lines() -> impl Iterator<Item = &'static Line> {
     FAMILIES.iter().copied().flatten()
 }
@@ -73,7 +72,7 @@ mod tests {
         }
     }
 
-    /// Every way of every peer on this machine, on packets of many lengths.
+    /// Compares every way of every peer on this machine, on packets of many lengths.
     #[test]
     fn all_sides_agree() {
         for line in lines() {

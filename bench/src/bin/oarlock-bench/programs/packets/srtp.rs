@@ -1,5 +1,5 @@
-//! SRTP packets of one source, protected, or protected and then unprotected, compared with libsrtp2, which takes one
-//! at a time.
+//! SRTP packets of one source, protected, or protected and then unprotected, compared with libsrtp2, which handles one
+//! packet per call.
 
 use oarlock::Accelerator;
 use oarlock::packet::srtp::{
@@ -87,7 +87,7 @@ struct Buffers {
 }
 
 impl Buffers {
-    /// No packet is shorter than its header.
+    /// A packet is at least as long as its header.
     fn of(batch: &Batch) -> Self {
         let lengths: Vec<usize> = (batch.lengths.iter())
             .map(|bytes| (*bytes).max(HEADER_BYTES))
@@ -104,7 +104,7 @@ impl Buffers {
         }
     }
 
-    /// Each with the next sequence number: no side does one twice.
+    /// Gives each packet the next sequence number, so that no side protects a number twice.
     #[inline]
     fn numbered(&mut self) -> impl Iterator<Item = (&mut Vec<u8>, usize)> {
         let sequence = &mut self.sequence;
@@ -185,7 +185,7 @@ fn theirs(
 impl Side for Theirs {
     fn run(&mut self) {
         for (buffer, bytes) in self.buffers.numbered() {
-            // What it refuses differs in the outcome.
+            // A refused packet shows as a difference in the outcome.
             if let Some(protected) = self.outbound.apply(buffer, bytes)
                 && let Some(inbound) = &mut self.inbound
             {
@@ -199,8 +199,7 @@ impl Side for Theirs {
     }
 }
 
-/// Returns the results. After protecting and unprotecting (`is_both`), the bytes that follow the packet are no
-/// result.
+/// Returns the results. After protecting and unprotecting (`is_both`), the bytes that follow the packet do not count.
 fn done(buffers: &Buffers, is_both: bool) -> Vec<Done> {
     let all = buffers.all.iter().zip(&buffers.lengths);
     let data = all.map(|(buffer, bytes)| {

@@ -1,10 +1,10 @@
-//! A case over lengths, for people.
+//! A table of a case by length, for people.
 
 use oarlock_measure::cases::Size;
 
 use crate::programs::compared::Compared;
 
-/// A row for each length: rates of all sides, ours over each of the others, and a bar for each rate.
+/// Returns a row for each length: the rates of all sides, ours over each of the others, and a bar for each rate.
 pub(crate) fn table(name: &str, packets: usize, compared: &[Compared]) -> String {
     let mut text = format!("{name}: {packets} packets in a call\n");
     let most = compared

@@ -1,6 +1,6 @@
-//! Records of TLS 1.3 with TLS_AES_128_GCM_SHA256: whole records, from content to what is sent, and back.
+//! TLS 1.3 records with TLS_AES_128_GCM_SHA256: whole records, from content to the bytes on the wire, and back.
 //!
-//! A peer has its context kept, and writes headers and content types as ours does.
+//! A peer keeps its context, and writes headers and content types as ours does.
 
 use oarlock::Accelerator;
 use oarlock::packet::tls::{
@@ -93,7 +93,7 @@ impl Ours {
 impl Side for Ours {
     fn run(&mut self) {
         if self.outbound.records_left() < PACKETS {
-            // A key that is used up: what a call makes does not depend on this, but for its numbers.
+            // Replaces a used-up key: the output does not depend on it except for the numbers.
             let (key, iv) = keys();
             let _ = self.outbound.set_keys(&Keys::new(SUITE, &key, &iv));
         }
@@ -148,8 +148,7 @@ impl Side for Theirs {
     }
 }
 
-/// Opens the same stream at each call, which is copied first. Ours sets its key up as well, to go back to the first
-/// number.
+/// Opens a fresh copy of the same stream in each call. Our side also sets up its key again, to return to the first number.
 struct Opening {
     sealed: Vec<u8>,
     stream: Vec<u8>,

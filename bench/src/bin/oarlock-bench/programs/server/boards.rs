@@ -1,4 +1,4 @@
-//! Simulated boards of the paper, behind a server, asked by clients with one connection each.
+//! The paper's boards, simulated behind a server, with clients that have one connection each.
 
 use oarlock_measure::Error;
 
@@ -8,7 +8,7 @@ use super::sides::{PAPER, turns};
 use crate::programs::compared::{Compared, Quantity};
 use crate::programs::setup::Setup;
 
-/// A board, or both, and how they are asked.
+/// A board, or both, and the clients' batch size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Boards {
     pub(crate) board: Board,
@@ -21,9 +21,9 @@ pub(crate) struct Boards {
 pub(crate) enum Board {
     Axl200,
     Nfast300,
-    /// Asked with CRT.
+    /// The nFast 300 with CRT.
     Nfast300Crt,
-    /// Both, asked with CRT.
+    /// Both boards, with CRT.
     Together,
 }
 
@@ -32,7 +32,7 @@ impl Boards {
         self.board == Board::Together
     }
 
-    /// Table 1: client threads, and operations a second.
+    /// Table 1 of the paper: client threads, and operations per second.
     pub(crate) fn paper(self) -> &'static [(usize, f64)] {
         match self.board {
             Board::Axl200 => &[(1, 10.85), (25, 265.98)],
@@ -42,7 +42,7 @@ impl Boards {
         }
     }
 
-    /// Table 2: ms of an operation on the board itself, one at a time.
+    /// Table 2 of the paper: milliseconds per operation on the board itself, one at a time.
     fn paper_ms(self) -> Option<f64> {
         match self.board {
             Board::Axl200 => Some(92.19),
@@ -66,7 +66,7 @@ impl Boards {
         });
         let host = home.serve(self.has_tls, &devices.collect::<String>())?;
         let points: Vec<(usize, f64)> = match self.board {
-            // Past the plateau of both.
+            // Client counts beyond the plateau of both boards.
             Board::Together => TOGETHER.map(|clients| (clients, BOTH)).into(),
             _ => self.paper().to_vec(),
         };
@@ -109,15 +109,15 @@ impl Boards {
             });
         }
         if self.is_together() {
-            // The best of the sweep is what the boards can do together.
+            // The best of the sweep is the boards' combined rate.
             all.sort_by(|a, b| b.medians().0.total_cmp(&a.medians().0));
         }
         Ok(all)
     }
 }
 
-/// For each board, as in the paper.
+/// The workers of each board, as in the paper.
 const WORKERS: usize = 30;
 const TOGETHER: [usize; 4] = [54, 60, 66, 96];
-/// What both do apart from each other, at their best.
+/// The sum of the boards' best separate rates.
 const BOTH: f64 = 265.98 + 299.97;

@@ -1,4 +1,4 @@
-//! Much load, too much, and a server that dies.
+//! High load, overload, and a server that is killed.
 
 use oarlock_measure::Error;
 
@@ -8,14 +8,14 @@ use super::sides::{ALL, AT_FIRST, FULL_QUEUE, PEAK, TWO_THIRDS, turns};
 use crate::programs::compared::{Compared, Quantity};
 use crate::programs::setup::Setup;
 
-/// A thousand connections and four fifths of what the server can do, for minutes.
+/// Measures minutes with a thousand connections at four fifths of the server's capacity.
 pub(super) fn load(setup: &Setup, home: &Home) -> Result<Vec<Compared>, Error> {
-    // One certificate is a thousand clients here.
+    // All thousand clients have one certificate here.
     let limits =
         format!("[limits]\nper_client_max = 4096\nclient_connections_max = {CONNECTIONS}\n");
     let device = "[[device]]\nkind = \"cpu\"\nworkers = 1\n";
     let host = home.serve(true, &format!("{limits}{device}"))?;
-    // By the same clients: a request that comes by itself costs more than one of eight.
+    // The capacity with the same clients: a single request costs more than one of a batch of eight.
     let most = ClientLoad {
         kind: "mixed",
         connections: CONNECTIONS,
@@ -55,7 +55,7 @@ pub(super) fn load(setup: &Setup, home: &Home) -> Result<Vec<Compared>, Error> {
     ])
 }
 
-/// Four times as many signatures asked for as can be had.
+/// Measures four times more signature requests than the server can compute.
 pub(super) fn overload(setup: &Setup, home: &Home) -> Result<Vec<Compared>, Error> {
     let rest =
         format!("[limits]\nqueue_max = {QUEUE_MAX}\n[[device]]\nkind = \"cpu\"\nworkers = 1\n");
@@ -118,7 +118,7 @@ pub(super) fn overload(setup: &Setup, home: &Home) -> Result<Vec<Compared>, Erro
     ])
 }
 
-/// One of three servers, with a board each, is killed while clients ask all of them.
+/// Kills one of three servers, with a board each, while clients use all of them.
 pub(super) fn kill(setup: &Setup, home: &Home) -> Result<Vec<Compared>, Error> {
     let samples = turns(setup.rounds(5, 2), 1, |_| {
         let board = "[[device]]\nkind = \"simulated\"\npreset = \"nfast300\"\n";
@@ -126,7 +126,7 @@ pub(super) fn kill(setup: &Setup, home: &Home) -> Result<Vec<Compared>, Error> {
         let hosts = hosts.collect::<Result<Vec<_>, _>>()?;
         let load = ClientLoad {
             kind: "mod-exp-crt",
-            // More than all three work on at once, and so more than the two that are left.
+            // More requests than the three boards compute at once, and so more than the remaining two.
             connections: 8,
             in_flight: 24,
             warm_up: 1.0,
@@ -164,7 +164,7 @@ pub(super) fn kill(setup: &Setup, home: &Home) -> Result<Vec<Compared>, Error> {
     ])
 }
 
-/// Prints what did not end right.
+/// Prints the requests that ended wrong.
 fn tell(case: &str, report: &LoadReport) {
     let LoadReport {
         asked,
@@ -182,7 +182,7 @@ fn tell(case: &str, report: &LoadReport) {
     );
 }
 
-/// The means of the first and of the last fifth.
+/// Returns the means of the first and the last fifth.
 fn fifths(seen: &[u64]) -> [f64; 2] {
     let fifth = (seen.len() / 5).max(1).min(seen.len());
     [&seen[..fifth], &seen[seen.len() - fifth..]]

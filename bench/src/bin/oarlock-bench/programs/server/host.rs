@@ -1,4 +1,4 @@
-//! Servers, each with a configuration of its own, on the first CPU.
+//! Servers on the first CPU, each with a configuration of its own.
 
 use std::fs::{self, File};
 use std::net::SocketAddr;
@@ -21,18 +21,18 @@ pub(super) struct Home {
     pub(super) load: PathBuf,
 }
 
-/// A server that runs. It is killed when this goes.
+/// A running server, killed when this is dropped.
 pub(super) struct Host {
     running: Running,
-    /// Where it listens.
+    /// The address that it listens on.
     pub(super) address: String,
-    /// Its metrics page.
+    /// The address of its metrics page.
     pub(super) metrics: SocketAddr,
     pub(super) has_tls: bool,
 }
 
 impl Home {
-    /// For the case `name`.
+    /// Creates the files for the case `name`.
     pub(super) fn new(setup: &Setup, name: &str) -> Result<Self, Error> {
         let oarlock = setup.oarlock()?;
         let missing = "no `oarlock-bench-process` next to this program: build it (cargo build --release \
@@ -57,7 +57,7 @@ impl Home {
         let pem = pem.map_err(|error| Error::Failed(format!("a P-256 key: {error}")))?;
         let path = folder.join("keys/p256.pem");
         fs::write(&path, &*pem).map_err(Error::io(path.display()))?;
-        // For hostile clients whose messages are long.
+        // A key for hostile clients that send long messages.
         let path = folder.join(format!("keys/{MESSAGE_KEY}.pem"));
         let keygen = ["keygen", "--type", "ed25519", "-o"];
         said(Command::new(&oarlock).args(keygen).arg(&path))?;
@@ -68,12 +68,12 @@ impl Home {
         })
     }
 
-    /// The folder of `oarlock pki init`.
+    /// Returns the directory of `oarlock pki init`.
     pub(super) fn pki(&self) -> &Path {
         &self.folder
     }
 
-    /// Starts a server with what `rest` says of devices and limits, and waits until it listens.
+    /// Starts a server with `rest` in its configuration, and waits until it listens.
     pub(super) fn serve(&self, has_tls: bool, rest: &str) -> Result<Host, Error> {
         let tls = if has_tls {
             "[tls]\ncertificate = \"server.pem\"\nkey = \"server.key\"\nclient_ca = \"ca.pem\"\n"
@@ -126,13 +126,13 @@ impl Host {
     }
 }
 
-/// How a whole line goes on after `start`.
+/// Returns the rest of a complete line that begins with `start`.
 fn line_of<'a>(text: &'a str, start: &str) -> Option<&'a str> {
     let (whole, _) = text.rsplit_once('\n')?;
     whole.lines().find_map(|line| line.strip_prefix(start))
 }
 
-/// The number that is the P-256 key, which `oarlock-bench-process` knows too.
+/// The P-256 key's scalar, which `oarlock-bench-process` also knows.
 const P256: [u8; 32] = [7; 32];
 const OPERATIONS: &str =
     "[\"sign\", \"decrypt\", \"raw_private\", \"mod_exp\", \"random\", \"list\"]";

@@ -1,5 +1,5 @@
-//! Each kind of hostile client, together with a victim: an honest client that asks for a fifth of the signatures that
-//! the server can make.
+//! Each kind of hostile client together with a victim: an honest client that requests a fifth of the signatures that the
+//! server can compute.
 
 use std::fs::{self, File};
 use std::process::{Command, Stdio};
@@ -18,7 +18,7 @@ use crate::system::child::Running;
 use crate::system::interrupt;
 use crate::system::surroundings::on_last_cpu;
 
-/// Measures what the victim gets next to the hostile client, and what the server keeps of that client.
+/// Measures the victim next to the hostile client, and the state that the server keeps for that client.
 pub(super) fn beside(
     setup: &Setup,
     home: &Home,
@@ -111,7 +111,7 @@ struct Neighbour {
 }
 
 impl Neighbour {
-    /// Starts it on the victim's CPU, which it leaves to the victim whenever that has something to do.
+    /// Starts it on the victim's CPU at the lowest priority, so that the victim always goes first.
     fn start(&self, home: &Home, host: &Host) -> Result<Running, Error> {
         let mut command = Command::new("nice");
         command.args(["-n", "19"]).arg(&home.load);
@@ -130,7 +130,7 @@ impl Neighbour {
     }
 }
 
-/// What is seen of a server.
+/// A server's observed use of resources.
 #[derive(Clone, Copy)]
 struct Seen {
     bytes: u64,
@@ -138,7 +138,7 @@ struct Seen {
     clients: f64,
 }
 
-/// What is seen once `is_enough`, or after ten seconds.
+/// Returns the observation once `is_enough`, or after ten seconds.
 fn settled(host: &Host, is_enough: impl Fn(&Seen) -> bool) -> Result<Seen, Error> {
     let began = Instant::now();
     loop {
@@ -161,7 +161,7 @@ fn memory(host: &Host) -> Result<watch::Memory, Error> {
     watch::memory(host.pid()).map_err(Error::io("the server"))
 }
 
-/// Prints what the client has done, and what did not end right.
+/// Prints what the client did, and what ended wrong.
 fn tell(home: &Home, kind: &str, report: &LoadReport) -> Result<(), Error> {
     let file = home.pki().join(DONE);
     let done = fs::read_to_string(&file).map_err(Error::io(file.display()))?;
@@ -186,13 +186,13 @@ fn tell(home: &Home, kind: &str, report: &LoadReport) -> Result<(), Error> {
 
 const DONE: &str = "done";
 const WARM_UP: f64 = 1.0;
-/// The client leaves after the victim.
+/// Seconds by which the client outlives the victim.
 const LONGER: f64 = 1.0;
 const LEAVES_WITHIN: Duration = Duration::from_secs(30);
 const BACK_WITHIN: Duration = Duration::from_secs(10);
 const PAGE_LIMIT: Duration = Duration::from_secs(9);
 const GROWN_BYTES_MAX: u64 = 32 << 20;
-/// What an allocator keeps for the next client.
+/// Memory that an allocator may keep for the next client.
 const LEFT_BYTES_MAX: u64 = 4 << 20;
-/// A series for each pattern of clients, operation, key that exists and code.
+/// A series for each combination of client pattern, operation, existing key and code.
 const SERIES_MORE_MAX: u64 = 32;

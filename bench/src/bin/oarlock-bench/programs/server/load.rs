@@ -1,4 +1,4 @@
-//! Clients, by oarlock-bench-process, on the last CPU; and the library in the server's place.
+//! Clients on the last CPU, run by oarlock-bench-process; and the library in the server's place.
 
 use std::process::Command;
 
@@ -24,28 +24,28 @@ pub(super) struct LoadReport {
     pub(super) by_tenth: Vec<u64>,
     pub(super) resident_bytes: Vec<u64>,
     pub(super) descriptors: Vec<u64>,
-    /// The part of answers to `/healthz` that were 200, if asked for.
+    /// The share of responses to `/healthz` with status 200, if it was requested.
     pub(super) healthy: Option<f64>,
 }
 
-/// What clients do.
+/// The load that clients produce.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ClientLoad<'a> {
     pub(super) kind: &'a str,
     pub(super) connections: usize,
     pub(super) in_flight: usize,
     pub(super) batch: usize,
-    /// In place of loops.
+    /// A fixed rate instead of closed loops.
     pub(super) per_second: Option<f64>,
     pub(super) warm_up: f64,
     pub(super) seconds: f64,
     /// Seconds after which the first server is killed.
     pub(super) kill_after: Option<f64>,
-    /// Whether `/healthz` of the first server is asked for, too.
+    /// Whether `/healthz` of the first server is requested, too.
     pub(super) asks_for_health: bool,
 }
 
-/// One client, one request after the other.
+/// One client, one request at a time.
 pub(super) const ONE: ClientLoad<'static> = ClientLoad {
     kind: "sign",
     connections: 1,
@@ -67,13 +67,13 @@ impl LoadReport {
         self.answered as f64 / self.cpu_seconds
     }
 
-    /// The part of requests that ended right.
+    /// Returns the share of requests that ended right.
     pub(super) fn right(&self) -> f64 {
         let others = self.refused + self.failed + self.wrong;
         1.0 - others as f64 / self.asked.max(1) as f64
     }
 
-    /// Fails where a request did not end right.
+    /// Fails if a request did not end right.
     pub(super) fn checked(self) -> Result<Self, Error> {
         let Self {
             asked,
@@ -93,7 +93,7 @@ impl LoadReport {
 }
 
 impl Home {
-    /// Has clients ask servers, and waits until they are done.
+    /// Runs clients against servers, and waits until they are done.
     pub(super) fn ask(&self, hosts: &[&Host], load: ClientLoad<'_>) -> Result<LoadReport, Error> {
         let mut command = Command::new(&self.load);
         command.args(["ask", "--kind", load.kind]);
@@ -127,7 +127,7 @@ impl Home {
         on_last_cpu(|| report(&mut command))
     }
 
-    /// Has the library sign in the server's place, on its CPU.
+    /// Signs with the library in the server's place, on its CPU.
     pub(super) fn local(
         &self,
         kind: &str,
@@ -144,7 +144,7 @@ impl Home {
     }
 }
 
-/// Signatures with P-256, among the kinds of requests.
+/// The kind of request for P-256 signatures.
 pub(super) const P256: &str = "sign-p256";
 
 fn report(command: &mut Command) -> Result<LoadReport, Error> {

@@ -1,4 +1,4 @@
-//! `oarlock serve` and its clients: what the network costs.
+//! `oarlock serve` and its clients: the cost of the network.
 //!
 //! ```text
 //! host.rs     servers, each with a configuration of its own, on the first CPU
@@ -9,8 +9,7 @@
 //! hostile.rs  hostile clients and a victim
 //! ```
 //!
-//! Servers are processes, and so are clients, one for all clients of a server. Every answer is
-//! compared with the library's.
+//! Servers are processes, and all clients of a server are one process. Every answer is compared with the library's.
 
 mod boards;
 mod endure;
@@ -30,30 +29,30 @@ pub(crate) use sides::{
     ALL, AT_FIRST, FULL_QUEUE, HONEST, LIBRARY, PAPER, PEAK, PLAINTEXT, TWO_THIRDS,
 };
 
-/// What is measured of servers.
+/// A measurement of servers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Servers {
-    /// Signatures for a CPU second, 64 under way in one stream.
+    /// RSA-2048 signatures per CPU second, 64 in flight on one stream.
     Sign,
-    /// The same with P-256.
+    /// P-256 signatures per CPU second, 64 in flight on one stream.
     SignP256,
-    /// What a call takes longer than in the library, one at a time.
+    /// The time of a call beyond the library's, one at a time.
     Latency {
         has_tls: bool,
     },
     Boards(Boards),
-    /// A thousand connections and four fifths of what a server can do.
+    /// A thousand connections at four fifths of a server's capacity.
     Load,
-    /// Four times what it can do.
+    /// Four times a server's capacity.
     Overload,
-    /// One of three dies.
+    /// One of three servers is killed.
     Kill,
     /// A hostile client of this kind, next to a victim.
     Beside(&'static str),
 }
 
 impl Servers {
-    /// Measures it for the case `name`.
+    /// Measures the case `name`.
     pub(super) fn measure(self, setup: &Setup, name: &str) -> Result<Vec<Compared>, Error> {
         let home = Home::new(setup, name)?;
         match self {

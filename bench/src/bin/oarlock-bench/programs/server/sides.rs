@@ -1,11 +1,11 @@
-//! What servers are compared with, in turn.
+//! The sides that servers are compared with.
 
 use oarlock_measure::Error;
 
 use crate::programs::compared::in_turn;
 use crate::system::interrupt;
 
-/// As [`in_turn`], until a signal asks it to stop.
+/// Like [`in_turn`], but stops at a signal.
 pub(super) fn turns<T>(
     rounds: usize,
     sides: usize,
@@ -17,7 +17,7 @@ pub(super) fn turns<T>(
     })
 }
 
-/// What servers are compared with.
+/// The names of the other sides.
 pub(crate) const LIBRARY: &str = "the library";
 pub(crate) const PLAINTEXT: &str = "plaintext";
 pub(crate) const PAPER: &str = "the paper";

@@ -1,4 +1,4 @@
-//! Signatures of RSA-2048 and P-256: for a CPU second, and one at a time.
+//! Signatures of RSA-2048 and P-256: per CPU second, and one at a time.
 
 use oarlock_measure::Error;
 
@@ -8,7 +8,7 @@ use super::sides::{LIBRARY, PLAINTEXT, turns};
 use crate::programs::compared::{Compared, Quantity};
 use crate::programs::setup::Setup;
 
-/// Signatures for a CPU second of the server, with TLS and without, and of the library.
+/// Measures signatures per CPU second of the server, with TLS and without, and of the library.
 pub(super) fn per_cpu_second(
     setup: &Setup,
     home: &Home,
@@ -36,7 +36,7 @@ pub(super) fn per_cpu_second(
     ])
 }
 
-/// What one call after the other takes, remotely and by the library.
+/// Measures the time of consecutive calls, remotely and in the library.
 pub(super) fn latency(setup: &Setup, home: &Home, has_tls: bool) -> Result<Vec<Compared>, Error> {
     let host = home.serve(has_tls, CPU)?;
     let load = ClientLoad {
@@ -59,6 +59,6 @@ pub(super) fn latency(setup: &Setup, home: &Home, has_tls: bool) -> Result<Vec<C
     ])
 }
 
-/// The server's device, with one worker for each CPU of the server.
+/// The server's device, with one worker for its single CPU.
 const CPU: &str = "[[device]]\nkind = \"cpu\"\nworkers = 1\n";
 const IN_FLIGHT: usize = 64;

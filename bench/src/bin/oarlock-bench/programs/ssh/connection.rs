@@ -1,4 +1,4 @@
-//! One connection between a client and a server of our own, from start to end.
+//! A connection between a private client and server, from start to end.
 
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, TcpListener};
@@ -24,7 +24,7 @@ pub(super) struct SshHosts {
     log: PathBuf,
 }
 
-/// What the ends run.
+/// The programs of both ends.
 #[derive(Debug)]
 pub(super) struct SshPrograms {
     client: PathBuf,
@@ -32,28 +32,28 @@ pub(super) struct SshPrograms {
     server: PathBuf,
 }
 
-/// How two ends meet.
+/// A connection's two ends and the network between them.
 pub(super) struct Connection<'a> {
     pub(super) programs: &'a SshPrograms,
     pub(super) suite: &'static Suite,
     pub(super) kind: TransferKind,
-    /// In place of loopback.
+    /// The link that replaces loopback.
     pub(super) link: Option<&'a Link>,
     pub(super) client: Side,
     pub(super) server: Side,
 }
 
-/// What it took.
+/// The cost of a transfer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transfer {
-    /// From the client's start to its end.
+    /// Seconds from the client's start to its end.
     pub(super) seconds: f64,
     /// The CPU time of both ends.
     pub(super) cpu_seconds: f64,
 }
 
 impl SshPrograms {
-    /// Those of the system.
+    /// Returns the system's programs.
     pub(super) fn stock() -> Result<Self, Error> {
         let find = |name: &str, package| {
             let path = std::env::var_os("PATH").unwrap_or_default();
@@ -73,7 +73,7 @@ impl SshPrograms {
         })
     }
 
-    /// Those of HPN-SSH, as it installs them below `folder`.
+    /// Returns HPN-SSH's programs, as installed below `folder`.
     pub(super) fn hpn(folder: &Path) -> Result<Self, Error> {
         let programs = Self {
             client: hpn_client(folder),
@@ -105,7 +105,7 @@ impl SshHosts {
             said(keygen.arg(&key))?;
         }
         if geteuid().is_root() {
-            // Where sshd locks up its unprivileged half. Its service makes it; there may be none.
+            // sshd confines its unprivileged process to this directory. Its service creates it, but may not be installed.
             fs::create_dir_all(PRIVSEP).map_err(Error::io(PRIVSEP))?;
         }
         let (config, authorized) = (setup.file("sshd_config"), setup.file("key.pub"));
@@ -222,7 +222,7 @@ impl SshHosts {
         Running::start(command.stdin(stream).stdout(too))
     }
 
-    /// With what the two have to say.
+    /// Returns an error with the output of both ends.
     fn failed(&self, what: &str) -> Error {
         let log = fs::read_to_string(&self.log).unwrap_or_default();
         let log = log.trim().replace(['\r', '\n'], "; ");
@@ -230,7 +230,7 @@ impl SshHosts {
     }
 }
 
-/// The client asks nothing and keeps nothing.
+/// The client asks no questions and stores nothing.
 const CLIENT_OPTIONS: [&str; 9] = [
     "BatchMode=yes",
     "IdentitiesOnly=yes",
@@ -243,7 +243,7 @@ const CLIENT_OPTIONS: [&str; 9] = [
     "ProxyCommand=none",
 ];
 const PRIVSEP: &str = "/run/sshd";
-/// To connect, and to end when the other end has.
+/// The time to connect, and to end after the other end.
 const CONNECTS: Duration = Duration::from_secs(30);
-/// The most that a transfer may take: 1 GiB at 4 MB/s.
+/// The most time that a transfer may take: 1 GiB at 4 MB/s.
 const LIMIT: Duration = Duration::from_secs(260);

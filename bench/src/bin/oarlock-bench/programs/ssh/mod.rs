@@ -1,10 +1,9 @@
-//! OpenSSH: a file in memory through connections of our own.
+//! OpenSSH: a file in memory through private connections.
 //!
-//! Each connection is accepted here and handed to an `sshd -i`, as inetd did. So the server is a
-//! child of this process like the client, and `wait4` tells the CPU time of both ends and all that
-//! they start, exactly and whatever else the machine does: the file system of processes would lose
-//! those that have ended, and `/proc/stat` counts every process. (What the kernel does for a connection
-//! in interrupts is charged to the process that it interrupts, as for any program.)
+//! Each connection is accepted here and passed to an `sshd -i`, as inetd did. The server is therefore a child of this
+//! process like the client, and `wait4` returns the exact CPU time of both ends and all that they start, whatever else the
+//! machine does: procfs loses processes that have ended, and `/proc/stat` counts every process. (The kernel's work for a
+//! connection in interrupts is charged to the interrupted process, as for any program.)
 
 mod connection;
 mod suite;
@@ -25,7 +24,7 @@ pub(crate) use suite::{Setting, Suite, TransferKind};
 
 pub(crate) use connection::hpn_client;
 
-/// One cipher and MAC, one kind of transfer, in one setting.
+/// A cipher and MAC, a kind of transfer, and a setting.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ssh {
     pub(crate) suite: &'static Suite,
@@ -54,7 +53,7 @@ impl Ssh {
             let to = match self.kind {
                 TransferKind::Download | TransferKind::Upload => Path::new("/dev/null"),
                 TransferKind::Scp => {
-                    // Not under the clock: to free the old pages takes as long as to write some.
+                    // Outside the measured time: freeing the old pages takes as long as writing some.
                     let _ = fs::remove_file(&copy);
                     &copy
                 }
@@ -75,9 +74,8 @@ impl Ssh {
             .collect())
     }
 
-    /// Sends random bytes between an accelerated client and each server, and sees that they arrive,
-    /// and that they went through Oarlock. A stock server that takes what the client sends, and
-    /// checks its MAC, shows that the stream itself is the stock one.
+    /// Sends random bytes between an accelerated client and each server, and checks that they arrive and went through
+    /// Oarlock. A stock server that accepts the client's data and checks its MAC proves that the stream itself is standard.
     fn verify(
         &self,
         setup: &Setup,
@@ -154,7 +152,7 @@ impl Ssh {
 
     fn bytes(&self, setup: &Setup) -> usize {
         let bytes = match self.setting {
-            // More takes longer and tells nothing more: it goes at the pace of the link.
+            // More takes longer and shows nothing more, because the link limits the rate.
             Setting::Gigabit => 256 << 20,
             Setting::Here | Setting::OneCpu => 1 << 30,
         };
@@ -198,7 +196,7 @@ mod tests {
         operation: "aes-128-ctr",
     };
 
-    /// By the sshd, ssh and scp of this machine.
+    /// Uses the sshd, ssh and scp of this machine.
     #[test]
     fn a_file_arrives_whichever_way_it_goes() {
         let setup = Setup::of_stock();

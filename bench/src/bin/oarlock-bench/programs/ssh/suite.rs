@@ -1,40 +1,40 @@
-//! How connections are protected, and how a file goes through them.
+//! The protection of connections, and the ways to transfer a file.
 
-/// What a connection is protected with.
+/// The protection of a connection.
 #[derive(Debug)]
 pub(crate) struct Suite {
-    /// As OpenSSH calls it.
+    /// OpenSSH's name of the cipher.
     pub(crate) cipher: &'static str,
-    /// `None` where the cipher is an AEAD.
+    /// OpenSSH's name of the MAC; `None` for an AEAD.
     pub(crate) mac: Option<&'static str>,
-    /// What it asks of libcrypto.
+    /// The operation in libcrypto.
     pub(crate) operation: &'static str,
 }
 
-/// How the file goes.
+/// The way a file is transferred.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TransferKind {
-    /// From a command at the server.
+    /// From a command on the server.
     Download,
-    /// To one.
+    /// To a command on the server.
     Upload,
-    /// To a file at the server.
+    /// To a file on the server.
     Scp,
 }
 
-/// Where it goes.
+/// The network of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Setting {
-    /// Over loopback.
+    /// Loopback.
     Here,
-    /// Over a link of 1 Gbit/s.
+    /// A link of 1 Gbit/s.
     Gigabit,
-    /// Over loopback, everything on one CPU.
+    /// Loopback, with everything on one CPU.
     OneCpu,
 }
 
 impl Suite {
-    /// Without the names of vendors.
+    /// Returns the name of the suite, without vendor suffixes.
     pub(crate) fn name(&self) -> String {
         let short = |name: &'static str| name.trim_end_matches("@openssh.com");
         match self.mac {

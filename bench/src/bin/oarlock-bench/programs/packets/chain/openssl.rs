@@ -108,7 +108,7 @@ impl Side for Two {
     }
 }
 
-/// HMAC with its key kept (EVP_MAC(3), from OpenSSL 3 on).
+/// HMAC with its key kept (EVP_MAC(3), since OpenSSL 3).
 struct Mac {
     functions: Arc<Functions>,
     ctx: NonNull<c_void>,
@@ -146,8 +146,8 @@ impl Functions {
 impl Mac {
     fn new(functions: &Arc<Functions>, digest: &CStr, key: &[u8]) -> Result<Self, Error> {
         let failed = || Error::Failed("openssl: HMAC cannot be set up".to_owned());
-        // SAFETY: names end with a zero; the context keeps a reference of its own to what was fetched, which null
-        // is not.
+        // SAFETY: names are NUL-terminated; the context holds a reference of its own to the fetched MAC, which is checked
+        // for null.
         let ctx = unsafe {
             let mac = (functions.fetch)(ptr::null_mut(), c"HMAC".as_ptr(), ptr::null());
             if mac.is_null() {
@@ -177,8 +177,7 @@ impl Mac {
                 return_bytes: usize::MAX,
             },
         ];
-        // SAFETY: the context is live, the key has the length that is named, and the parameters end with one
-        // without a key.
+        // SAFETY: the context is live, the key has the length passed, and the parameters end with one without a key.
         match unsafe { (functions.init)(ctx.as_ptr(), key.as_ptr(), key.len(), params.as_ptr()) } {
             1 => Ok(mac),
             _ => Err(failed()),
@@ -187,7 +186,7 @@ impl Mac {
 
     fn tag(&mut self, data: &[u8], tag: &mut [u8; 64]) {
         let mut bytes = 0;
-        // SAFETY: the context is live and has a key, which null keeps; the data and the tag have their lengths.
+        // SAFETY: the context is live and has a key, which null keeps; data and tag have the lengths passed.
         let done = unsafe {
             (self.functions.init)(self.ctx.as_ptr(), ptr::null(), 0, ptr::null()) == 1
                 && (self.functions.update)(self.ctx.as_ptr(), data.as_ptr(), data.len()) == 1
@@ -200,7 +199,7 @@ impl Mac {
 
 impl Drop for Mac {
     fn drop(&mut self) {
-        // SAFETY: it came from EVP_MAC_CTX_new and is freed once.
+        // SAFETY: EVP_MAC_CTX_new created the context, and it is freed once.
         unsafe { (self.functions.ctx_free)(self.ctx.as_ptr()) }
     }
 }
