@@ -1,5 +1,5 @@
-//! graviola, for CPUs with AVX2, ADX and AES instructions. Like ring's, its RSA signs messages; a verification does
-//! not read the key again.
+//! graviola, for CPUs with AVX2, ADX and AES instructions. Like ring's, its RSA signs messages; a verification does not
+//! parse the key again.
 
 use graviola::aead::{AesGcm, ChaCha20Poly1305};
 use graviola::signing::rsa::{SigningKey, VerifyingKey};
@@ -57,7 +57,7 @@ impl Peer for Graviola {
 struct Gcm(AesGcm);
 struct ChaCha(ChaCha20Poly1305);
 
-/// Both have the same methods, and no trait.
+/// Both types have the same methods, but no common trait.
 macro_rules! aead {
     ($type:ty) => {
         impl Aead for $type {
@@ -67,8 +67,8 @@ macro_rules! aead {
                 tag
             }
 
-            /// It opens in place alone, so the message is copied first: under the clock, as for any program that
-            /// keeps the ciphertext.
+            /// Opens a copy of the message, since graviola opens only in place. The copy is part of the measured time, as
+            /// for any program that keeps the ciphertext.
             fn open(&mut self, message: &Sealed, aad: &[u8], data: &mut [u8]) -> bool {
                 data.copy_from_slice(&message.data);
                 let opened = self.0.decrypt(&message.nonce, aad, data, &message.tag);

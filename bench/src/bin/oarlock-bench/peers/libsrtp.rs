@@ -1,5 +1,5 @@
-//! libsrtp2, which browsers and telephones use: that of the machine (Debian's is built with NSS), and the file that
-//! `OARLOCK_BENCH_LIBSRTP` names, such as one built with OpenSSL, which is several times as fast.
+//! libsrtp2, which browsers and phones use: the machine's (Debian's is built with NSS), and the file that
+//! `OARLOCK_BENCH_LIBSRTP` names, for example one built with OpenSSL, which is several times as fast.
 #![allow(unsafe_code)]
 
 use std::env;
@@ -10,14 +10,14 @@ use std::sync::OnceLock;
 use libloading::Library;
 use oarlock_measure::Error;
 
-/// What a session encrypts and authenticates with.
+/// The cipher and authentication of a session.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Suite {
     AesCm128HmacSha1_80,
     Aes128Gcm,
 }
 
-/// One of the builds. The installed one is to be loaded first: it goes by a name that the other has too.
+/// A build of the library. The installed one must be loaded first, because both have the same name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Build {
     Installed,
@@ -37,7 +37,7 @@ struct Functions {
 
 type Apply = unsafe extern "C" fn(*mut c_void, *mut u8, *mut c_int) -> c_int;
 
-/// As in srtp2/srtp.h.
+/// `srtp_crypto_policy_t` of srtp2/srtp.h.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct Crypto {
@@ -69,8 +69,8 @@ struct Policy {
 impl Functions {
     fn load(file: &str) -> Result<Self, Error> {
         let missing = |error: libloading::Error| Error::Unavailable(error.to_string());
-        // SAFETY: a libsrtp2, which may be loaded into any process; the types are those of its header. srtp_init is
-        // called before all others, once.
+        // SAFETY: any process may load a libsrtp2; the types are those of its header. srtp_init is called once, before all
+        // other functions.
         unsafe {
             let library = Library::new(file).map_err(missing)?;
             let init = library.get::<unsafe extern "C" fn() -> c_int>("srtp_init");
@@ -120,7 +120,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// `key` is the master key with the master salt behind it.
+    /// Opens a session. `key` is the master key followed by the master salt.
     pub(crate) fn open(
         build: Build,
         suite: Suite,
@@ -133,7 +133,7 @@ impl Session {
             Suite::AesCm128HmacSha1_80 => functions.set_aes_cm,
             Suite::Aes128Gcm => functions.set_aes_gcm,
         };
-        // SAFETY: it fills in what it is given.
+        // SAFETY: the function only fills `crypto`.
         unsafe { set(&mut crypto) };
         let policy = Policy {
             ssrc_type: if is_inbound { 2 } else { 3 },
@@ -151,7 +151,7 @@ impl Session {
             next: null(),
         };
         let mut session = null_mut();
-        // SAFETY: the policy and the key live until the call is over.
+        // SAFETY: the policy and the key outlive the call.
         if unsafe { (functions.create)(&mut session, &policy) } != 0 {
             return Err(Error::Unavailable(format!("this libsrtp2 lacks {suite:?}")));
         }
@@ -166,13 +166,13 @@ impl Session {
         })
     }
 
-    /// Protects or unprotects the first `bytes` of `buffer`, which has room for 16 bytes behind them. How many bytes
-    /// there are then, or `None` where it refuses.
+    /// Protects or unprotects the first `bytes` of `buffer`, which has room for 16 more. Returns the new number of bytes, or
+    /// `None` if the library refuses the packet.
     #[inline]
     pub(crate) fn apply(&mut self, buffer: &mut [u8], bytes: usize) -> Option<usize> {
         assert!(bytes + 16 <= buffer.len());
         let mut bytes = bytes as c_int;
-        // SAFETY: a session, and a packet of `bytes` bytes with room for a tag of either suite.
+        // SAFETY: the session is open, and the buffer has `bytes` bytes and room for a tag of either suite.
         let status = unsafe { (self.apply)(self.session, buffer.as_mut_ptr(), &mut bytes) };
         (status == 0).then_some(bytes as usize)
     }
@@ -180,7 +180,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // SAFETY: made by srtp_create, and used no more.
+        // SAFETY: srtp_create made the session, and nothing uses it any more.
         unsafe { (self.functions.dealloc)(self.session) };
     }
 }

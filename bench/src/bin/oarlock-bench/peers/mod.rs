@@ -1,4 +1,4 @@
-//! Peers that are built in, or loaded where `cargo xtask peers` has made them.
+//! Peers that are linked in, or loaded from what `cargo xtask peers` has built.
 
 pub(crate) mod aws_lc;
 pub(crate) mod batch;
@@ -14,7 +14,7 @@ mod rustcrypto;
 
 use oarlock_measure::peers::{PeerFactory, openssl, own_version};
 
-/// All of them, with the machine's OpenSSL.
+/// All peers, including the machine's OpenSSL.
 pub(crate) const PEERS: &[PeerFactory] = &[
     openssl::PEER,
     aws_lc::PEER,
@@ -27,7 +27,7 @@ pub(crate) const PEERS: &[PeerFactory] = &[
     crypto_mb::PEER,
 ];
 
-/// Returns the versions of Oarlock and of every peer that is here.
+/// Returns the versions of Oarlock and of every installed peer.
 pub(crate) fn versions() -> Vec<String> {
     let peers = PEERS
         .iter()

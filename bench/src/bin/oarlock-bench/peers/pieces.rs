@@ -1,17 +1,17 @@
-//! Streams out of libraries that take whole blocks only.
+//! Adapts libraries that accept only whole blocks to streams.
 
 use oarlock_measure::peers::Stream;
 
-/// A cipher whose requests begin at a block and are made of whole ones.
+/// A cipher whose requests begin at a block and consist of whole ones.
 pub(crate) trait WholeBlocks<const BYTES: usize> {
-    /// Goes to the first block under `iv`.
+    /// Moves to the first block under `iv`.
     fn set_iv(&mut self, iv: &[u8; 16]);
 
     /// Applies the keystream of the next blocks; `data` is not empty.
     fn apply(&mut self, data: &mut [u8]);
 }
 
-/// Keeps the rest of a block that was begun.
+/// A stream, which keeps the rest of a partly used block.
 pub(crate) struct Pieces<Cipher, const BYTES: usize> {
     cipher: Cipher,
     keystream: [u8; BYTES],
@@ -27,7 +27,7 @@ impl<Cipher: WholeBlocks<BYTES>, const BYTES: usize> Pieces<Cipher, BYTES> {
         }
     }
 
-    /// A request that begins or ends within a block.
+    /// Handles a request that begins or ends within a block.
     #[cold]
     fn apply_in_pieces(&mut self, data: &mut [u8]) {
         let rest_of_block = (BYTES - self.used) % BYTES;

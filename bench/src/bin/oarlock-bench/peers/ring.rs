@@ -1,6 +1,5 @@
-//! ring, whose RSA signs messages rather than digests, with keys of 2048 bits and more: it hashes the
-//! 32 bytes of each under the clock, which takes less than a thousandth of the time of a signature
-//! and a hundredth of that of a verification.
+//! ring, whose RSA signs messages rather than digests, with keys of at least 2048 bits: the measured time includes hashing
+//! 32 bytes, which takes less than a thousandth of the time of a signature and a hundredth of that of a verification.
 
 use oarlock_measure::Error;
 use oarlock_measure::cases::{Case, RsaKey, RsaOperation, RsaRequest, Tasks};
@@ -50,7 +49,7 @@ impl Peer for Ring {
 struct Key {
     pair: KeyPair,
     public: PublicKeyComponents<Vec<u8>>,
-    /// For blinding.
+    /// The random numbers for blinding.
     random: SystemRandom,
 }
 
@@ -75,7 +74,7 @@ impl SingleRsaKey for Key {
     }
 
     fn verify(&mut self, request: &RsaRequest) -> bool {
-        // It cannot set a public key up beforehand: each verification reads it again.
+        // ring cannot set up a public key in advance: each verification parses it again.
         let RsaRequest {
             message, signature, ..
         } = request;

@@ -30,7 +30,7 @@ pub(crate) const PEER: PeerFactory = PeerFactory {
     },
 };
 
-/// A counter mode and its cipher.
+/// Creates a counter mode of a cipher.
 macro_rules! ctr {
     ($mode:ident, $cipher:ident, $key:expr) => {
         ctr($key, |cipher: &$cipher, iv| {
@@ -49,8 +49,8 @@ impl Peer for RustCrypto {
 
     fn subject(&self, case: &Case, key: &[u8]) -> Result<Subject, Error> {
         match (case.algorithm, case.direction) {
-            // With the counter of 32 bits: on some CPUs it is 1.5 times as fast as that of 128, and
-            // streams here do not pass 2^32 blocks.
+            // With a 32-bit counter: on some CPUs it is 1.5 times as fast as a 128-bit one, and streams here do not exceed
+            // 2^32 blocks.
             (Algorithm::AesCtr { key_bytes: 16 }, _) => ctr!(Ctr32BE, Aes128, key),
             (Algorithm::AesCtr { key_bytes: 24 }, _) => ctr!(Ctr32BE, Aes192, key),
             (Algorithm::AesCtr { .. }, _) => ctr!(Ctr32BE, Aes256, key),
@@ -79,8 +79,8 @@ fn keyed<C: KeyInit>(key: &[u8]) -> Result<C, Error> {
     C::new_from_slice(key).map_err(failed)
 }
 
-/// `start` makes a stream at an IV. There is no way to set one again; to copy the schedule is the
-/// cheapest.
+/// Creates a cipher whose `start` begins a stream at an IV. A stream's IV cannot be reset, so copying the schedule is the
+/// cheapest way.
 fn ctr<C, S>(key: &[u8], start: impl Fn(&C, &[u8; 16]) -> S + 'static) -> Result<Subject, Error>
 where
     C: KeyInit + 'static,

@@ -1,4 +1,4 @@
-//! aws-lc, by the interfaces with the least around its kernels; EVP costs more at 64 bytes.
+//! aws-lc, called through the thinnest interfaces to its kernels; EVP costs more at 64 bytes.
 #![allow(unsafe_code)]
 
 mod operations;
@@ -58,11 +58,11 @@ impl Peer for AwsLc {
                 nonce: [0; 12],
                 counter: 0,
             })),
-            // SAFETY: the three take nothing and give static descriptions.
+            // SAFETY: these functions have no parameters and return static descriptions.
             Algorithm::AesGcm { key_bytes: 16 } => aead(unsafe { EVP_aead_aes_128_gcm() }, key),
-            // SAFETY: it takes nothing and gives a static description.
+            // SAFETY: it has no parameters and returns a static description.
             Algorithm::AesGcm { .. } => aead(unsafe { EVP_aead_aes_256_gcm() }, key),
-            // SAFETY: takes nothing, and gives a static description.
+            // SAFETY: the function has no parameters, and returns a static description.
             Algorithm::ChaCha20Poly1305 => aead(unsafe { EVP_aead_chacha20_poly1305() }, key),
             Algorithm::Camellia128Ctr | Algorithm::TripleDesCtr => {
                 Err(Error::Unavailable("it has no such counter mode".to_owned()))
@@ -87,7 +87,7 @@ fn schedule(key: &[u8], direction: Direction) -> Result<AES_KEY, Error> {
         Direction::Encrypt => AES_set_encrypt_key,
         Direction::Decrypt => AES_set_decrypt_key,
     };
-    // SAFETY: `key` has the bits that are named and the schedule is writable.
+    // SAFETY: `key` has the number of bits passed, and the schedule is writable.
     let result = unsafe { set(key.as_ptr(), 8 * key.len() as c_uint, &mut schedule) };
     if result == 0 {
         Ok(schedule)
@@ -112,9 +112,8 @@ impl Stream for AwsLcCtr {
     }
 
     fn apply(&mut self, data: &mut [u8]) {
-        // SAFETY: the schedule was made by AES_set_encrypt_key; `data` is good for its length both
-        // ways, in place is allowed, and the rest is the state of this stream, with `used` below
-        // 16 as this function alone leaves it.
+        // SAFETY: AES_set_encrypt_key made the schedule; `data` may be read and written for its length, in place is allowed,
+        // and the rest is the state of this stream, with `used` below 16 as only this function sets it.
         unsafe {
             AES_ctr128_encrypt(
                 data.as_ptr(),
@@ -141,8 +140,8 @@ impl Stream for AwsLcCbc {
     }
 
     fn apply(&mut self, data: &mut [u8]) {
-        // SAFETY: the schedule was made for this direction; `data` is good for its length both ways,
-        // in place is allowed, and the harness hands whole blocks; the IV is writable.
+        // SAFETY: the schedule was made for this direction; `data` may be read and written for its length, in place is
+        // allowed, and the harness passes whole blocks; the IV is writable.
         unsafe {
             AES_cbc_encrypt(
                 data.as_ptr(),
@@ -169,8 +168,8 @@ impl WholeBlocks<64> for AwsLcChaCha20 {
     }
 
     fn apply(&mut self, data: &mut [u8]) {
-        // SAFETY: `data` is good for its length both ways and may be worked on in place; key and
-        // nonce have the 32 and 12 bytes that are read.
+        // SAFETY: `data` may be read and written for its length, in place; key and nonce have the 32 and 12 bytes that are
+        // read.
         unsafe {
             CRYPTO_chacha_20(
                 data.as_mut_ptr(),
@@ -186,8 +185,7 @@ impl WholeBlocks<64> for AwsLcChaCha20 {
 }
 
 fn aead(algorithm: *const EVP_AEAD, key: &[u8]) -> Result<Subject, Error> {
-    // SAFETY: the description is static and `key` has the bytes that are named; 0 asks for the whole
-    // tag. Null says that it failed.
+    // SAFETY: the description is static and `key` has the length passed; 0 asks for the full tag. Null is a failure.
     let ctx = unsafe { EVP_AEAD_CTX_new(algorithm, key.as_ptr(), key.len(), 0) };
     let ctx = NonNull::new(ctx)
         .ok_or_else(|| Error::Failed("aws-lc: EVP_AEAD_CTX_new failed".to_owned()))?;
@@ -200,8 +198,8 @@ impl Aead for AwsLcAead {
     fn seal(&mut self, nonce: &[u8; 12], aad: &[u8], data: &mut [u8]) -> [u8; 16] {
         let mut tag = [0; 16];
         let mut tag_bytes = 0;
-        // SAFETY: the context is live; every pointer is good for the length that follows it, the tag has room for 16
-        // bytes, in place is allowed, and there is no extra input.
+        // SAFETY: the context is live; every pointer is valid for the length that follows it, the tag has room for 16 bytes,
+        // in place is allowed, and there is no extra input.
         let done = unsafe {
             EVP_AEAD_CTX_seal_scatter(
                 self.0.as_ptr(),
@@ -225,8 +223,8 @@ impl Aead for AwsLcAead {
 
     fn open(&mut self, message: &Sealed, aad: &[u8], data: &mut [u8]) -> bool {
         assert_eq!(message.data.len(), data.len(), "as many bytes come out");
-        // SAFETY: the context is live; every pointer is good for the length that goes with it, and `data`, which has
-        // the ciphertext's length, does not overlap it.
+        // SAFETY: the context is live; every pointer is valid for its length, and `data`, which has the ciphertext's length,
+        // does not overlap it.
         let done = unsafe {
             EVP_AEAD_CTX_open_gather(
                 self.0.as_ptr(),
@@ -247,7 +245,7 @@ impl Aead for AwsLcAead {
 
 impl Drop for AwsLcAead {
     fn drop(&mut self) {
-        // SAFETY: it came from EVP_AEAD_CTX_new and is freed once.
+        // SAFETY: EVP_AEAD_CTX_new created the context, and it is freed once.
         unsafe { EVP_AEAD_CTX_free(self.0.as_ptr()) }
     }
 }

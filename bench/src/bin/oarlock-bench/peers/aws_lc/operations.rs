@@ -1,4 +1,4 @@
-//! Operations of a handshake by aws-lc, without what EVP has around them.
+//! The operations of a handshake with aws-lc, without EVP.
 
 use std::os::raw::c_int;
 use std::ptr;
@@ -13,7 +13,7 @@ use aws_lc_sys::{
 };
 use oarlock_measure::peers::openssl::{Agreement, Operation, SigningKey};
 
-/// Does one each time that it is called, and says whether it was done.
+/// A closure that performs one operation per call, and returns whether it succeeded.
 pub(crate) type Direct = Box<dyn FnMut() -> bool>;
 
 /// Returns aws-lc's call for `operation`, if the two are compared.
@@ -82,7 +82,7 @@ pub(crate) fn direct(operation: Operation) -> Option<Direct> {
 fn hkdf() -> bool {
     let mut out = [0; 64];
     let (secret, info) = ([7_u8; 32], b"about");
-    // SAFETY: lengths are those of their places.
+    // SAFETY: all lengths are those of their buffers.
     unsafe {
         let (from, bytes) = (secret.as_ptr(), secret.len());
         let (place, length) = (out.as_mut_ptr(), out.len());
@@ -104,7 +104,7 @@ fn hmac() -> bool {
     let mut tag = [0; 64];
     let mut bytes = 0;
     let (secret, message) = ([7_u8; 32], [5_u8; 64]);
-    // SAFETY: lengths are those of their places; a tag is at most as long as its own.
+    // SAFETY: all lengths are those of their buffers; a tag fits its buffer.
     let done = unsafe {
         let (key, length) = (secret.as_ptr().cast(), secret.len());
         let (data, size) = (message.as_ptr(), message.len());
@@ -121,17 +121,17 @@ fn hmac() -> bool {
     !done.is_null()
 }
 
-/// Private and public.
+/// Returns a private and a public key.
 fn x25519_pair() -> [[u8; 32]; 2] {
     let (mut private, mut public) = ([0; 32], [0; 32]);
-    // SAFETY: two places of 32 bytes.
+    // SAFETY: both buffers have 32 bytes.
     unsafe { X25519_keypair(public.as_mut_ptr(), private.as_mut_ptr()) };
     [private, public]
 }
 
 fn agree(private: &[u8; 32], public: &[u8; 32]) -> bool {
     let mut secret = [0; 32];
-    // SAFETY: a place of 32 bytes, and twice 32 bytes.
+    // SAFETY: the output has 32 bytes, and so do both inputs.
     unsafe { X25519(secret.as_mut_ptr(), private.as_ptr(), public.as_ptr()) == 1 }
 }
 
@@ -139,24 +139,24 @@ struct Kem(*mut EVP_PKEY);
 
 impl Drop for Kem {
     fn drop(&mut self) {
-        // SAFETY: it was made once and is freed once.
+        // SAFETY: the key is owned by this value and freed once.
         unsafe { EVP_PKEY_free(self.0) }
     }
 }
 
-/// A context, freed when it goes.
+/// A context, freed on drop.
 struct Context(*mut EVP_PKEY_CTX);
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: it was made once and is freed once; null is nothing.
+        // SAFETY: the context is owned by this value and freed once; null is allowed.
         unsafe { EVP_PKEY_CTX_free(self.0) }
     }
 }
 
 fn ml_kem_key() -> Option<Kem> {
     let mut key = ptr::null_mut();
-    // SAFETY: the context is live; a key that was not made stays null.
+    // SAFETY: the context is live; a key that was not generated stays null.
     unsafe {
         let context = Context(EVP_PKEY_CTX_new_id(EVP_PKEY_KEM, ptr::null_mut()));
         let done = EVP_PKEY_CTX_kem_set_params(context.0, NID_MLKEM768) == 1
@@ -176,7 +176,7 @@ fn raw_public(key: &Kem) -> Option<Vec<u8>> {
 
 fn read_public(public: &[u8]) -> Option<Kem> {
     let (first, bytes) = (public.as_ptr(), public.len());
-    // SAFETY: the slice has `bytes` bytes from its first on; aws-lc copies them, and returns null if it refuses them.
+    // SAFETY: the slice has `bytes` bytes from `first` on; aws-lc copies them, and returns null if it refuses them.
     let key = unsafe { EVP_PKEY_kem_new_raw_public_key(NID_MLKEM768, first, bytes) };
     (!key.is_null()).then_some(Kem(key))
 }
@@ -184,7 +184,7 @@ fn read_public(public: &[u8]) -> Option<Kem> {
 fn encapsulate(key: &Kem) -> Option<Vec<u8>> {
     let (mut told, mut secret) = (vec![0; ML_KEM_768_BYTES], [0; 32]);
     let (mut bytes, mut secret_bytes) = (told.len(), secret.len());
-    // SAFETY: the key is live; lengths are those of their places.
+    // SAFETY: the key is live; lengths are those of their outputs.
     unsafe {
         let context = Context(EVP_PKEY_CTX_new(key.0, ptr::null_mut()));
         let (place, shared) = (told.as_mut_ptr(), secret.as_mut_ptr());
@@ -196,7 +196,7 @@ fn encapsulate(key: &Kem) -> Option<Vec<u8>> {
 fn decapsulate(key: &Kem, told: &[u8]) -> bool {
     let mut secret = [0; 32];
     let mut bytes = secret.len();
-    // SAFETY: the key is live; lengths are those of their places.
+    // SAFETY: the key is live; lengths are those of the input and the output.
     unsafe {
         let context = Context(EVP_PKEY_CTX_new(key.0, ptr::null_mut()));
         let shared = secret.as_mut_ptr();
@@ -204,7 +204,7 @@ fn decapsulate(key: &Kem, told: &[u8]) -> bool {
     }
 }
 
-/// A key for signatures.
+/// A signing key.
 enum Signing {
     Ec(*mut EC_KEY),
     Ed25519([u8; 32], [u8; 64]),
@@ -213,7 +213,7 @@ enum Signing {
 impl Drop for Signing {
     fn drop(&mut self) {
         if let Self::Ec(key) = self {
-            // SAFETY: it was made once and is freed once; null is nothing.
+            // SAFETY: the key is owned by this value and freed once; null is allowed.
             unsafe { EC_KEY_free(*key) }
         }
     }
@@ -225,7 +225,7 @@ fn signing(kind: SigningKey) -> Option<Signing> {
         SigningKey::P384 => NID_secp384r1,
         SigningKey::Ed25519 => {
             let (mut public, mut private) = ([0; 32], [0; 64]);
-            // SAFETY: places of 32 and 64 bytes.
+            // SAFETY: the buffers have 32 and 64 bytes.
             unsafe { ED25519_keypair(public.as_mut_ptr(), private.as_mut_ptr()) };
             return Some(Signing::Ed25519(public, private));
         }
@@ -235,7 +235,7 @@ fn signing(kind: SigningKey) -> Option<Signing> {
 }
 
 fn ec_key(curve: c_int) -> Option<Signing> {
-    // SAFETY: the key is live if it is not null, which the second function takes.
+    // SAFETY: the key is live unless it is null, which the second function accepts.
     unsafe {
         let key = EC_KEY_new_by_curve_name(curve);
         let made = Signing::Ec(key);
@@ -246,7 +246,7 @@ fn ec_key(curve: c_int) -> Option<Signing> {
 impl Signing {
     fn sign(&self) -> Option<Vec<u8>> {
         let mut signature = vec![0; SIGNATURE_BYTES_MAX];
-        // SAFETY: the key is live; a signature is no longer than its place.
+        // SAFETY: the key is live; a signature fits its buffer.
         let bytes = unsafe {
             let place = signature.as_mut_ptr();
             match self {
@@ -268,7 +268,7 @@ impl Signing {
 
     fn verify(&self, signature: &[u8]) -> bool {
         let (from, bytes) = (signature.as_ptr(), signature.len());
-        // SAFETY: the key is live; lengths are those of their places.
+        // SAFETY: the key is live; lengths are those of digest and signature.
         unsafe {
             match self {
                 Self::Ec(key) => {
@@ -282,7 +282,7 @@ impl Signing {
     }
 }
 
-/// The length of what tells a secret (FIPS 203, table 3).
+/// The length of a ciphertext (FIPS 203, table 3).
 const ML_KEM_768_BYTES: usize = 1088;
 const ML_KEM_768_PUBLIC_BYTES: usize = 1184;
 const SIGNATURE_BYTES_MAX: usize = 128;

@@ -1,4 +1,4 @@
-//! RSA and bare powers of aws-lc, by the interfaces with the least around them.
+//! RSA and modular exponentiation of aws-lc, called through the thinnest interfaces.
 
 use std::os::raw::{c_int, c_uint};
 use std::ptr::{self, NonNull};
@@ -14,16 +14,16 @@ use oarlock_measure::Error;
 use oarlock_measure::cases::{ModExpTasks, RsaKey, RsaOperation, RsaRequest};
 use oarlock_measure::peers::{Lanes, Results, SingleRsaKey};
 
-/// Every private result is checked with the public exponent by aws-lc itself.
+/// An RSA private key. aws-lc itself checks every private result with the public exponent.
 pub(super) struct Key(NonNull<RSA>);
 
-// SAFETY: an RSA belongs to no thread (include/openssl/rsa.h, "thread-safe").
+// SAFETY: an RSA may be used from any thread (include/openssl/rsa.h, "thread-safe").
 unsafe impl Send for Key {}
 
 impl Key {
     pub(super) fn new(key: &RsaKey) -> Result<Self, Error> {
         let der = key.der.as_bytes();
-        // SAFETY: as many bytes as are said; null says that it failed.
+        // SAFETY: `der` has the length passed; null is a failure.
         let rsa = unsafe { RSA_private_key_from_bytes(der.as_ptr(), der.len()) };
         NonNull::new(rsa)
             .map(Self)
@@ -32,8 +32,8 @@ impl Key {
 
     fn raw(&self, number: &[u8], result: &mut [u8]) {
         let mut written = 0;
-        // SAFETY: the key is live; the result has room for the length that is passed, that of
-        // the modulus, which is also the length of the number.
+        // SAFETY: the key is live; the result has room for the length passed, that of the modulus, which is also the input's
+        // length.
         let done = unsafe {
             RSA_sign_raw(
                 self.0.as_ptr(),
@@ -50,8 +50,7 @@ impl Key {
 
     fn sign_digest(&self, digest: &[u8; 32], result: &mut [u8]) {
         let mut written: c_uint = 0;
-        // SAFETY: the key is live; the digest has as many bytes as are said, and the result room for
-        // those of the modulus.
+        // SAFETY: the key is live; the digest has the length passed, and the result room for the bytes of the modulus.
         let done = unsafe {
             RSA_sign(
                 NID_sha256,
@@ -78,7 +77,7 @@ impl SingleRsaKey for Key {
         let RsaRequest {
             signature, digest, ..
         } = request;
-        // SAFETY: the key is live; both have as many bytes as are said.
+        // SAFETY: the key is live; digest and signature have the lengths passed.
         let is_right = unsafe {
             RSA_verify(
                 NID_sha256,
@@ -90,7 +89,7 @@ impl SingleRsaKey for Key {
             )
         };
         if is_right != 1 {
-            // SAFETY: aws-lc's ERR_clear_error takes nothing.
+            // SAFETY: aws-lc's ERR_clear_error has no precondition.
             unsafe { ERR_clear_error() };
         }
         is_right == 1
@@ -99,23 +98,22 @@ impl SingleRsaKey for Key {
 
 impl Drop for Key {
     fn drop(&mut self) {
-        // SAFETY: made by RSA_private_key_from_bytes, and freed here alone.
+        // SAFETY: RSA_private_key_from_bytes created the key, and only this frees it.
         unsafe { RSA_free(self.0.as_ptr()) }
     }
 }
 
-/// Powers, with the numbers of all requests made and all moduli set up before.
+/// Modular exponentiation; all requests' numbers are converted and all moduli set up in advance.
 pub(super) struct ModExp {
     tasks: Arc<ModExpTasks>,
     moduli: Vec<Modulus>,
-    /// Base and exponent.
+    /// Base and exponent of each request.
     operands: Vec<[Number; 2]>,
     result: Number,
     ctx: NonNull<BN_CTX>,
 }
 
-// SAFETY: numbers and their scratch space belong to no thread; one at a time uses them, as `&mut`
-// says.
+// SAFETY: numbers and their scratch space are not bound to a thread; `&mut` guarantees that one thread at a time uses them.
 unsafe impl Send for ModExp {}
 
 impl ModExp {
@@ -126,7 +124,7 @@ impl ModExp {
         });
         let operands = operands.collect::<Result<_, Error>>()?;
         let result = Number::new(&[])?;
-        // SAFETY: aws-lc's BN_CTX_new takes nothing; null says that it failed.
+        // SAFETY: aws-lc's BN_CTX_new has no precondition; null is a failure.
         let ctx = NonNull::new(unsafe { BN_CTX_new() })
             .ok_or_else(|| Error::Failed("aws-lc: BN_CTX_new failed".to_owned()))?;
         let mut made = Self {
@@ -152,8 +150,8 @@ impl Lanes for ModExp {
             let [base, exponent] = &self.operands[*number];
             let modulus = &self.moduli[self.tasks.requests[*number].modulus];
             let result = results.done(*number, bytes);
-            // SAFETY: all are live numbers, the modulus is odd, the base less than it, and the
-            // Montgomery form is of it; the result has room for as many bytes as are said.
+            // SAFETY: all numbers are live, the modulus is odd, the base is less than it, and the Montgomery form belongs to
+            // it; the result has room for the length passed.
             let done: [c_int; 2] = unsafe {
                 [
                     BN_mod_exp_mont_consttime(
@@ -174,7 +172,7 @@ impl Lanes for ModExp {
 
 impl Drop for ModExp {
     fn drop(&mut self) {
-        // SAFETY: made by BN_CTX_new, and freed here alone.
+        // SAFETY: BN_CTX_new created the context, and only this frees it.
         unsafe { BN_CTX_free(self.ctx.as_ptr()) }
     }
 }
@@ -183,7 +181,7 @@ struct Number(NonNull<BIGNUM>);
 
 impl Number {
     fn new(bytes: &[u8]) -> Result<Self, Error> {
-        // SAFETY: as many bytes as are said; null asks for a new number.
+        // SAFETY: `bytes` has the length passed; a null result asks for a new number.
         let number = unsafe { BN_bin2bn(bytes.as_ptr(), bytes.len(), ptr::null_mut()) };
         NonNull::new(number)
             .map(Self)
@@ -193,7 +191,7 @@ impl Number {
 
 impl Drop for Number {
     fn drop(&mut self) {
-        // SAFETY: made by BN_bin2bn, and freed here alone.
+        // SAFETY: BN_bin2bn created the number, and only this frees it.
         unsafe { BN_free(self.0.as_ptr()) }
     }
 }
@@ -207,7 +205,7 @@ struct Modulus {
 impl Modulus {
     fn new(bytes: &[u8], ctx: NonNull<BN_CTX>) -> Result<Self, Error> {
         let number = Number::new(bytes)?;
-        // SAFETY: both are live; null says that it failed.
+        // SAFETY: number and context are live; null is a failure.
         let montgomery = unsafe { BN_MONT_CTX_new_for_modulus(number.0.as_ptr(), ctx.as_ptr()) };
         let montgomery = NonNull::new(montgomery).ok_or_else(|| {
             Error::Failed("aws-lc: BN_MONT_CTX_new_for_modulus failed".to_owned())
@@ -218,7 +216,7 @@ impl Modulus {
 
 impl Drop for Modulus {
     fn drop(&mut self) {
-        // SAFETY: made by BN_MONT_CTX_new_for_modulus, and freed here alone.
+        // SAFETY: BN_MONT_CTX_new_for_modulus created the form, and only this frees it.
         unsafe { BN_MONT_CTX_free(self.montgomery.as_ptr()) }
     }
 }

@@ -1,24 +1,24 @@
-//! What a batch is made of: the same for every side.
+//! The contents of a batch, the same for every side.
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 
-/// Lengths of packets. Keys, IVs and data follow from a packet's number.
+/// The lengths of packets. Keys, IVs and data follow from a packet's number.
 #[derive(Clone, Debug)]
 pub(crate) struct Batch {
     pub(crate) lengths: Vec<usize>,
 }
 
 impl Batch {
-    /// `packets` of `bytes` each.
+    /// Returns `packets` packets of `bytes` bytes each.
     pub(crate) fn of(packets: usize, bytes: usize) -> Self {
         Self {
             lengths: vec![bytes; packets],
         }
     }
 
-    /// `packets` of 1 to 1,500 bytes, each a multiple of `granule`.
+    /// Returns `packets` packets of 1 to 1,500 bytes, each a multiple of `granule`.
     pub(crate) fn mixed(packets: usize, granule: usize) -> Self {
         let length = |packet| {
             let bytes = u16::from_le_bytes(bytes_of("length", packet)) % 1_500;
@@ -29,17 +29,17 @@ impl Batch {
         }
     }
 
-    /// Numbers of packets.
+    /// Returns the numbers of the packets.
     pub(crate) fn numbers(&self) -> std::ops::Range<usize> {
         0..self.lengths.len()
     }
 
-    /// Returns the number of bytes of all packets together.
+    /// Returns the bytes of all packets together.
     pub(crate) fn bytes(&self) -> usize {
         self.lengths.iter().sum()
     }
 
-    /// Fresh buffers, with what the packets are before the first call.
+    /// Returns fresh buffers with the packets' initial contents.
     pub(crate) fn packets(&self) -> Packets {
         let mut packets = Packets::new(&self.lengths);
         for (number, packet) in packets.each_mut().enumerate() {
@@ -51,14 +51,14 @@ impl Batch {
     }
 }
 
-/// Bytes that `what` of a packet has, the same in every run: keys, IVs, nonces.
+/// Returns a packet's bytes for the purpose `what` (key, IV, nonce), the same in every run.
 pub(crate) fn bytes_of<const BYTES: usize>(what: &str, packet: usize) -> [u8; BYTES] {
     let seed = what.bytes().fold(packet as u64 + 1, |seed, byte| {
         seed << 8 ^ seed ^ u64::from(byte)
     });
     let mut state = seed;
     [(); BYTES].map(|()| {
-        // Knuth's MMIX generator; its upper bits are the good ones.
+        // Knuth's MMIX generator, whose upper bits have the better quality.
         state = state
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
@@ -66,14 +66,14 @@ pub(crate) fn bytes_of<const BYTES: usize>(what: &str, packet: usize) -> [u8; BY
     })
 }
 
-/// A counter block or IV whose last four bytes are zero: not every peer counts beyond them.
+/// Returns a counter block or IV whose last four bytes are zero: not every peer counts beyond them.
 pub(crate) fn iv_of(packet: usize) -> [u8; 16] {
     let mut iv = bytes_of("iv", packet);
     iv[12..].fill(0);
     iv
 }
 
-/// Buffers of packets: each at the start of a cache line, none at the same place of a page as its neighbours.
+/// Packet buffers: each starts at a cache line, and neighbours have different offsets within a page.
 pub(crate) struct Packets {
     _space: Vec<u8>,
     places: Vec<NonNull<[u8]>>,
@@ -102,24 +102,24 @@ impl Packets {
         }
     }
 
-    /// The packets by number.
+    /// Returns the packets in order.
     #[inline]
     pub(crate) fn each_mut(&mut self) -> impl Iterator<Item = &mut [u8]> {
         self.places.iter().map(|place| {
-            // SAFETY: the places lie in the space, apart from each other, and nothing else refers to it; its heap
-            // memory stays where it is.
+            // SAFETY: the places lie in the space without overlap, and nothing else refers to it; its heap memory does not
+            // move.
             unsafe { &mut *place.as_ptr() }
         })
     }
 
-    /// What they are now.
+    /// Returns copies of the packets' current contents.
     pub(crate) fn copies(&mut self) -> Vec<Vec<u8>> {
         self.each_mut().map(|packet| packet.to_vec()).collect()
     }
 }
 
-/// Has `work` done on `requests`, at most [`PACKETS_MAX`] of them, which are made on the stack: a caller makes them
-/// again for each call, so that is part of its time, but an allocation is not.
+/// Runs `work` on `requests`, at most [`PACKETS_MAX`] of them, which are built on the stack. A caller builds them for each
+/// call, so the time counts, but an allocation would not belong to it.
 #[inline]
 pub(crate) fn with_requests<Request, Done>(
     requests: impl Iterator<Item = Request>,
@@ -132,14 +132,14 @@ pub(crate) fn with_requests<Request, Done>(
         count += 1;
     }
     let made = ptr::from_mut(&mut places[..count]) as *mut [Request];
-    // SAFETY: the first `count` have been written; a panic in `work` leaks them.
+    // SAFETY: the first `count` elements are initialized; a panic in `work` leaks them.
     let done = work(unsafe { &mut *made });
-    // SAFETY: they are dropped once.
+    // SAFETY: the elements are initialized, and dropped once.
     unsafe { ptr::drop_in_place(made) };
     done
 }
 
-/// The most packets of a batch: those of ESP that two threads share.
+/// The most packets of a batch, which the batch of ESP for two threads has.
 pub(crate) const PACKETS_MAX: usize = 1024;
 const LINE: usize = 64;
 

@@ -1,4 +1,4 @@
-//! Libraries that take a packet at a time, each with its key kept: OpenSSL, aws-lc.
+//! Libraries that handle one packet per call, each with its key kept: OpenSSL, aws-lc.
 
 use oarlock_measure::Error;
 use oarlock_measure::cases::{CASES, Case};
@@ -7,7 +7,7 @@ use oarlock_measure::peers::{Aead, PeerFactory, Stream, Subject};
 use super::buffers::{Batch, Packets, bytes_of, iv_of};
 use super::side::{Done, Side};
 
-/// A stream cipher or CBC of `factory`, under the key of `what` and the IV of each packet.
+/// Sets up a stream cipher or CBC of `factory`, with the key for `what` and the IV of each packet.
 pub(crate) fn stream<const KEY_BYTES: usize>(
     factory: &PeerFactory,
     case: &str,
@@ -25,7 +25,7 @@ pub(crate) fn stream<const KEY_BYTES: usize>(
     }))
 }
 
-/// An AEAD that seals.
+/// Sets up an AEAD that seals.
 pub(crate) fn aead<const KEY_BYTES: usize>(
     factory: &PeerFactory,
     case: &str,
@@ -112,5 +112,5 @@ impl Side for Aeads {
     }
 }
 
-/// The header of RTP (RFC 3550), or of ESP with its long sequence number (RFC 4106).
+/// The length of an RTP header (RFC 3550), and of ESP's AAD with an extended sequence number (RFC 4106).
 pub(crate) const AAD_BYTES: usize = 12;

@@ -1,4 +1,4 @@
-//! Many packets in one call: what a batch is made of, and who does it.
+//! Many packets in one call: the contents of a batch, and the sides that compute it.
 //!
 //! ```text
 //! buffers.rs   keys, IVs and buffers, the same for every side      side.rs   what a side is

@@ -1,30 +1,30 @@
-//! The side that computes a batch, and what has become of the batch.
+//! The side that computes a batch, and the outcome of the batch.
 
-/// One that does a batch, with its keys set up and buffers of its own.
+/// A side that computes a batch, with its keys set up and buffers of its own.
 pub(crate) trait Side {
-    /// Does every packet once more, in place of what the call before has left.
+    /// Computes every packet once more, in place on the previous call's output.
     fn run(&mut self);
 
-    /// What the packets are now.
+    /// Returns the packets' current contents.
     fn outcome(&mut self) -> Vec<Done>;
 }
 
-/// What has become of a packet.
+/// The outcome of a packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Done {
     pub(crate) data: Vec<u8>,
-    /// `None` where there is none, or where this side makes another one by its nature.
+    /// `None` without a tag, or if this side's tag legitimately differs.
     pub(crate) tag: Option<Vec<u8>>,
 }
 
 impl Done {
-    /// Data without tags.
+    /// Returns outcomes without tags.
     pub(crate) fn without_tags(data: Vec<Vec<u8>>) -> Vec<Self> {
         let all = data.into_iter();
         all.map(|data| Self { data, tag: None }).collect()
     }
 
-    /// Data and the tag of each.
+    /// Returns outcomes with a tag each.
     pub(crate) fn with_tags(data: Vec<Vec<u8>>, tags: &[impl AsRef<[u8]>]) -> Vec<Self> {
         let all = data.into_iter().zip(tags);
         all.map(|(data, tag)| Self {

@@ -1,4 +1,4 @@
-//! What `bench/peers/boringssl.c` offers, and keys that it made.
+//! The functions of `bench/peers/boringssl.c`, and keys that they create.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::NonNull;
@@ -56,8 +56,7 @@ impl Functions {
         let library = fetched::load(FILE)?;
         macro_rules! symbol {
             ($name:literal) => {
-                // SAFETY: the field's type is the function's in bench/peers/boringssl.c, and the
-                // library is kept with it.
+                // SAFETY: the field has the function's type in bench/peers/boringssl.c, and the library is kept with it.
                 unsafe { fetched::symbol(&library, $name) }?
             };
         }
@@ -82,15 +81,15 @@ impl Functions {
     }
 
     pub(super) fn version(&self) -> String {
-        // SAFETY: it takes nothing and gives a static string of the library, which `self` keeps.
+        // SAFETY: it has no parameters and returns a static string of the library, which `self` keeps loaded.
         let text = unsafe { fetched::said_by(self.version) };
         format!("BoringSSL of {text}")
     }
 
-    /// In place, from the start of block `counter` on.
+    /// Applies ChaCha20 in place, from the start of block `counter` on.
     #[inline]
     pub(super) fn chacha20(&self, key: &[u8; 32], nonce: &[u8; 12], counter: u32, data: &mut [u8]) {
-        // SAFETY: key and nonce have the bytes that are read; `data` is good for its length.
+        // SAFETY: key and nonce have the bytes that are read; `data` is valid for its length.
         unsafe {
             (self.chacha20)(
                 key.as_ptr(),
@@ -103,7 +102,7 @@ impl Functions {
     }
 }
 
-/// What the library made, freed on drop.
+/// An object of the library, freed on drop.
 struct Owned {
     functions: Arc<Functions>,
     made: NonNull<c_void>,
@@ -111,7 +110,7 @@ struct Owned {
 }
 
 impl Owned {
-    /// Takes what a function made, or null where it refused.
+    /// Takes ownership of a function's result, which is null if it failed.
     fn new(
         functions: &Arc<Functions>,
         made: *mut c_void,
@@ -130,12 +129,12 @@ impl Owned {
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        // SAFETY: it came from the library, `free` is the function for it, and it is freed once.
+        // SAFETY: the library created the object, `free` is the function for it, and it is freed once.
         unsafe { (self.free)(self.made.as_ptr()) }
     }
 }
 
-/// A schedule of AES, for one direction.
+/// An AES key schedule for one direction.
 pub(super) struct AesKey {
     owned: Owned,
     decrypt: c_int,
@@ -148,13 +147,13 @@ impl AesKey {
         direction: Direction,
     ) -> Result<Self, Error> {
         let decrypt = c_int::from(direction == Direction::Decrypt);
-        // SAFETY: `key` has the bytes that are named; null says that it failed.
+        // SAFETY: `key` has the length passed; a null schedule is a failure.
         let made = unsafe { (functions.aes_key)(key.as_ptr(), key.len(), decrypt) };
         let owned = Owned::new(functions, made, functions.aes_key_free, "AES key")?;
         Ok(Self { owned, decrypt })
     }
 
-    /// Goes on with a stream, in place. The key is one for encryption.
+    /// Continues a stream in place. The key must be one for encryption.
     #[inline]
     pub(super) fn ctr(
         &self,
@@ -163,8 +162,8 @@ impl AesKey {
         used: &mut u32,
         data: &mut [u8],
     ) {
-        // SAFETY: the schedule is live; `data` is good for its length; the rest is the state of the
-        // stream, with `used` below 16 as this function alone leaves it.
+        // SAFETY: the schedule is live; `data` is valid for its length; the rest is the state of the stream, with `used`
+        // below 16 as only this function sets it.
         unsafe {
             (self.owned.functions.ctr)(
                 self.owned.made.as_ptr(),
@@ -177,11 +176,11 @@ impl AesKey {
         }
     }
 
-    /// Whole blocks, in place.
+    /// Encrypts or decrypts whole blocks in place.
     #[inline]
     pub(super) fn cbc(&self, iv: &mut [u8; 16], data: &mut [u8]) {
-        // SAFETY: the schedule is live and for this direction; `data` is good for its length, and the
-        // harness hands whole blocks; the IV is writable.
+        // SAFETY: the schedule is live and for this direction; `data` is valid for its length, and the harness passes whole
+        // blocks; the IV is writable.
         unsafe {
             (self.owned.functions.cbc)(
                 self.owned.made.as_ptr(),
@@ -194,7 +193,7 @@ impl AesKey {
     }
 }
 
-/// A key of an AEAD, for messages one after the other.
+/// An AEAD key, for one message at a time.
 pub(super) struct AeadContext(Owned);
 
 impl AeadContext {
@@ -207,7 +206,7 @@ impl AeadContext {
     }
 
     fn new(functions: &Arc<Functions>, is_chacha: c_int, key: &[u8]) -> Result<Self, Error> {
-        // SAFETY: `key` has the bytes that are named; null says that it failed.
+        // SAFETY: `key` has the length passed; a null context is a failure.
         let made = unsafe { (functions.aead)(is_chacha, key.as_ptr(), key.len()) };
         Owned::new(functions, made, functions.aead_free, "AEAD key").map(Self)
     }
@@ -215,8 +214,7 @@ impl AeadContext {
     #[inline]
     pub(super) fn seal(&self, nonce: &[u8; 12], aad: &[u8], data: &mut [u8]) -> [u8; 16] {
         let mut tag = [0; 16];
-        // SAFETY: the context is live; every pointer is good for the length that goes with it or that the function is
-        // declared with.
+        // SAFETY: the context is live; every pointer is valid for the length passed with it or declared by the function.
         let done = unsafe {
             (self.0.functions.seal)(
                 self.0.made.as_ptr(),
@@ -235,7 +233,7 @@ impl AeadContext {
     #[inline]
     pub(super) fn open(&self, message: &Sealed, aad: &[u8], data: &mut [u8]) -> bool {
         assert_eq!(message.data.len(), data.len(), "as many bytes come out");
-        // SAFETY: as for `seal`; `data` has the ciphertext's length and does not overlap it.
+        // SAFETY: the same holds as for `seal`; `data` has the ciphertext's length and does not overlap it.
         let is_right = unsafe {
             (self.0.functions.open)(
                 self.0.made.as_ptr(),
@@ -252,16 +250,16 @@ impl AeadContext {
     }
 }
 
-/// A private key. Every private result is checked with the public exponent by the library itself.
+/// An RSA private key. The library itself checks every private result with the public exponent.
 pub(super) struct Rsa(Owned);
 
-// SAFETY: an RSA of BoringSSL belongs to no thread (include/openssl/rsa.h).
+// SAFETY: BoringSSL's RSA may be used from any thread (include/openssl/rsa.h).
 unsafe impl Send for Rsa {}
 
 impl Rsa {
     /// Reads an RSAPrivateKey (RFC 8017, A.1.2).
     pub(super) fn new(functions: &Arc<Functions>, der: &[u8]) -> Result<Self, Error> {
-        // SAFETY: as many bytes as are named; null says that it failed.
+        // SAFETY: `der` has the length passed; a null key is a failure.
         let made = unsafe { (functions.rsa)(der.as_ptr(), der.len()) };
         Owned::new(functions, made, functions.rsa_free, "RSA key").map(Self)
     }
@@ -276,8 +274,8 @@ impl Rsa {
     }
 
     fn run(&self, function: RsaFunction, input: &[u8], result: &mut [u8]) {
-        // SAFETY: the key is live; the input is a digest of 32 bytes or as long as the result, as the
-        // two callers have it, and the result has room for as many bytes as are named.
+        // SAFETY: the key is live; both callers pass a digest of 32 bytes or an input as long as the result, and the result
+        // has room for the length passed.
         let done = unsafe {
             function(
                 self.0.made.as_ptr(),
@@ -290,7 +288,7 @@ impl Rsa {
     }
 
     pub(super) fn verify_digest(&self, digest: &[u8; 32], signature: &[u8]) -> bool {
-        // SAFETY: the key is live; both have as many bytes as are named.
+        // SAFETY: the key is live; both inputs have the lengths passed.
         let is_right = unsafe {
             (self.0.functions.rsa_verify)(
                 self.0.made.as_ptr(),

@@ -1,5 +1,5 @@
-//! BoringSSL, in the shape that `cargo xtask peers boringssl` gives it (`bench/peers/boringssl.c`): neither its
-//! headers nor the library are needed to build this. It reads `OPENSSL_ia32cap` as OpenSSL does.
+//! BoringSSL, in the library that `cargo xtask peers boringssl` builds (`bench/peers/boringssl.c`). Building this needs
+//! neither its headers nor the library. It reads `OPENSSL_ia32cap` as OpenSSL does.
 #![allow(unsafe_code)]
 
 mod library;
@@ -23,10 +23,10 @@ pub(crate) const PEER: PeerFactory = PeerFactory {
     open: |_| Ok(Box::new(BoringSsl(Arc::new(Functions::load()?)))),
 };
 
-/// As on the command line and in targets.
+/// The peer's name on the command line and in targets.
 pub(crate) const NAME: &str = "boringssl";
 
-/// Whether it has been built.
+/// Whether the library has been built.
 pub(crate) fn is_here() -> bool {
     fetched::find(library::FILE).is_some()
 }

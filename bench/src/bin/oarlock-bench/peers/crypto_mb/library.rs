@@ -1,4 +1,4 @@
-//! What `bench/peers/crypto_mb.c` offers.
+//! The functions of `bench/peers/crypto_mb.c`.
 
 use std::ffi::{c_char, c_int};
 use std::ptr;
@@ -53,13 +53,12 @@ impl Functions {
         let library = fetched::load(FILE)?;
         macro_rules! symbol {
             ($name:literal) => {
-                // SAFETY: the type asked for is the function's in bench/peers/crypto_mb.c, and the
-                // library is kept with it.
+                // SAFETY: the requested type is the function's in bench/peers/crypto_mb.c, and the library is kept with it.
                 unsafe { fetched::symbol(&library, $name) }?
             };
         }
         let runs: unsafe extern "C" fn() -> c_int = symbol!("peer_crypto_mb_runs");
-        // SAFETY: takes nothing; the library is loaded.
+        // SAFETY: the function has no parameters, and the library is loaded.
         if unsafe { runs() } == 0 {
             return Err(Error::Unavailable(
                 "crypto_mb has no code for this CPU: it wants AVX-512 IFMA".to_owned(),
@@ -76,13 +75,13 @@ impl Functions {
     }
 
     pub(super) fn version(&self) -> String {
-        // SAFETY: it takes nothing and gives a static string of the library, which `self` keeps.
+        // SAFETY: it has no parameters and returns a static string of the library that `self` keeps.
         unsafe { fetched::said_by(self.version) }
     }
 }
 
-/// A number, little-endian by words, with a word of zero after the topmost: exponents are read in
-/// windows, the last of which may reach beyond.
+/// A number in little-endian words, followed by a zero word: exponents are read in windows, the last of which may extend
+/// past the end.
 pub(super) struct Number(Vec<u64>);
 
 impl Number {
@@ -95,7 +94,7 @@ impl Number {
         Self(big_endian.rchunks(8).map(word).chain([0]).collect())
     }
 
-    /// Big-endian, into as many bytes as it was made of, which are whole words.
+    /// Writes the number big-endian with its original length, which is a multiple of the word size.
     pub(super) fn write(&self, big_endian: &mut [u8]) {
         for (bytes, word) in big_endian.rchunks_exact_mut(8).zip(&self.0) {
             bytes.copy_from_slice(&word.to_be_bytes());
@@ -107,10 +106,10 @@ impl Number {
     }
 }
 
-/// A key as the library takes it.
+/// A key in the library's format.
 pub(super) struct RsaKey {
     n: Number,
-    /// p, q, d mod (p - 1), d mod (q - 1) and q^-1 mod p, all of the length of p.
+    /// p, q, d mod (p - 1), d mod (q - 1) and q^-1 mod p, all as long as p.
     crt: [Number; 5],
 }
 
@@ -143,7 +142,7 @@ impl RsaKey {
     }
 }
 
-/// Room to work in for operations of one size.
+/// Scratch space for operations of one size.
 pub(super) struct Workspace {
     functions: Arc<Functions>,
     bits: c_int,
@@ -153,7 +152,7 @@ pub(super) struct Workspace {
 impl Workspace {
     pub(super) fn new(functions: &Arc<Functions>, bits: usize) -> Self {
         let bits = bits as c_int;
-        // SAFETY: takes any size.
+        // SAFETY: the function accepts any size.
         let bytes = unsafe { (functions.work_bytes)(bits) };
         Self {
             functions: Arc::clone(functions),
@@ -162,7 +161,7 @@ impl Workspace {
         }
     }
 
-    /// The operands to the power of each key's d.
+    /// Raises each operand to its key's private exponent.
     pub(super) fn rsa_private<'a>(
         &mut self,
         keys: impl Iterator<Item = &'a RsaKey>,
@@ -172,7 +171,7 @@ impl Workspace {
         self.rsa(self.functions.rsa_private, keys, operands, results);
     }
 
-    /// The operands to the power of 65537.
+    /// Raises each operand to 65537.
     pub(super) fn rsa_public<'a>(
         &mut self,
         keys: impl Iterator<Item = &'a RsaKey>,
@@ -204,9 +203,9 @@ impl Workspace {
             .each_ref()
             .map(|key: &Option<KeyPointers>| key.as_ref().map_or(ptr::null(), ptr::from_ref));
         assert!(keys[..count].iter().all(|key| !key.is_null()));
-        // SAFETY: each of the first `count` lanes has a key of this size, of whose numbers the CRT
-        // parts have half the length (`RsaKey::new`), an operand and a result of its bytes, and the
-        // room has the bytes that the library asked for. All of them outlive the call.
+        // SAFETY: each of the first `count` lanes has a key of this size, whose CRT numbers have half the length
+        // (`RsaKey::new`), an operand and a result of its length, and the scratch space has the size that the library
+        // requires. All of them outlive the call.
         let done = unsafe {
             function(
                 self.bits,
@@ -220,7 +219,7 @@ impl Workspace {
         assert_eq!(done, 1, "crypto_mb: a lane failed");
     }
 
-    /// Bases to the powers of exponents, modulo moduli, in this order.
+    /// Raises bases to exponents modulo moduli, which `lanes` has in this order.
     pub(super) fn exp<'a>(
         &mut self,
         operands: impl Iterator<Item = &'a [Number; 3]>,
@@ -240,8 +239,8 @@ impl Workspace {
         }
         assert!(to[..count].iter().all(|result| !result.is_null()));
         let [base, exponent, modulus] = from;
-        // SAFETY: each of the first `count` lanes has numbers of this size, with a word more, and the
-        // room has the bytes that the library asked for.
+        // SAFETY: each of the first `count` lanes has numbers of this size plus one word, and the scratch space has the size
+        // that the library requires.
         let done = unsafe {
             (self.functions.exp)(
                 self.bits,

@@ -1,9 +1,8 @@
-//! Intel's multi-buffer public-key operations, in the shape that `cargo xtask peers` gives them
-//! (`bench/peers/crypto_mb.c`): neither its headers nor the library are needed to build this.
+//! Intel's multi-buffer public-key operations, in the library that `cargo xtask peers` builds (`bench/peers/crypto_mb.c`).
+//! Building this needs neither its headers nor the library.
 //!
-//! It does the bare operations: what is signed was padded before the clock started, nothing is
-//! blinded, and no result is checked. Requests are taken as they come, up to eight at once, with its
-//! numbers made of them beforehand.
+//! It computes the bare operations: messages are padded before the measured time, nothing is blinded, and no result is
+//! checked. Requests are computed in order, up to eight at once, with numbers that were converted in advance.
 #![allow(unsafe_code)]
 
 mod library;
@@ -95,7 +94,7 @@ impl Lanes for Rsa {
                 let signatures = asked().map(|request| &request.signature[..]);
                 self.work.rsa_public(keys, signatures, numbers);
                 for (number, result) in requests.iter().zip(&*numbers) {
-                    // As Oarlock does it: the expected padding is made again, here beforehand, and compared.
+                    // Oarlock does the same: the expected padding is rebuilt, here in advance, and compared.
                     let is_right = *result == self.tasks.requests[*number].number;
                     results.done(*number, 1)[0] = u8::from(is_right);
                 }
@@ -112,7 +111,7 @@ struct ModExp {
 }
 
 impl ModExp {
-    /// It has no form of a modulus that is set up: each call makes what it needs.
+    /// The library has no set-up form of a modulus: each call computes what it needs.
     fn new(functions: &Arc<Functions>, tasks: &ModExpTasks) -> Self {
         let bytes = tasks.bytes();
         let numbers = tasks.requests.iter().map(|request| {

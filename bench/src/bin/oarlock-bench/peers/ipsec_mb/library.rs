@@ -1,4 +1,4 @@
-//! What `bench/peers/ipsec_mb.c` offers, and a manager that it made.
+//! The functions of `bench/peers/ipsec_mb.c`, and a manager that they create.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::NonNull;
@@ -54,8 +54,7 @@ impl Functions {
         let library = fetched::load(FILE)?;
         macro_rules! symbol {
             ($name:literal) => {
-                // SAFETY: the field's type is the function's in bench/peers/ipsec_mb.c, and the
-                // library is kept with it.
+                // SAFETY: the field has the function's type in bench/peers/ipsec_mb.c, and the library is kept with it.
                 unsafe { fetched::symbol(&library, $name) }?
             };
         }
@@ -75,13 +74,13 @@ impl Functions {
     }
 
     pub(super) fn version(&self) -> String {
-        // SAFETY: it takes nothing and gives a static string of the library, which `self` keeps.
+        // SAFETY: it has no parameters and returns a static string of the loaded library, which `self` keeps.
         let text = unsafe { fetched::said_by(self.version) };
         format!("intel-ipsec-mb {text}")
     }
 }
 
-/// A manager of its own, so one thread at a time, as `&mut` says.
+/// A manager, which one thread at a time may use, as `&mut` guarantees.
 pub(super) struct Manager {
     functions: Arc<Functions>,
     manager: NonNull<c_void>,
@@ -90,7 +89,7 @@ pub(super) struct Manager {
 impl Manager {
     pub(super) fn new(functions: &Arc<Functions>) -> Result<Self, Error> {
         let class = cpu_class::shown().unwrap_or(CpuClass::A);
-        // SAFETY: takes any letter; null says that it failed.
+        // SAFETY: the function accepts any letter; null is a failure.
         let manager = NonNull::new(unsafe { (functions.new_for)(class.letter() as c_char) })
             .ok_or_else(|| {
                 Error::Unavailable(format!("it has no code for CPUs of class {class}"))
@@ -101,7 +100,7 @@ impl Manager {
         })
     }
 
-    /// For one of the chaining or counter modes of AES.
+    /// Creates a key for a chaining or counter mode of AES.
     pub(super) fn aes_key(&self, key: &[u8]) -> Result<Key<Aes>, Error> {
         self.make_key(self.functions.key, key)
     }
@@ -110,23 +109,23 @@ impl Manager {
         self.make_key(self.functions.gcm_key, key)
     }
 
-    /// For functions that other files load.
+    /// Returns the manager for functions that other files load.
     pub(super) fn as_ptr(&self) -> *mut c_void {
         self.manager.as_ptr()
     }
 
-    /// `make` makes keys of the kind that `Kind` says.
+    /// Creates a key of the kind `Kind`, which `make` must create.
     fn make_key<Kind>(&self, make: MakeKey, key: &[u8]) -> Result<Key<Kind>, Error> {
-        // SAFETY: the manager is live, and `key` has the length that is named.
+        // SAFETY: the manager is live, and `key` has the length passed.
         let made = unsafe { make(self.manager.as_ptr(), key.as_ptr(), key.len()) };
         Key::of(&self.functions, made)
     }
 
-    /// Whole blocks, not none, in place.
+    /// Applies CTR in place to one or more whole blocks.
     #[inline]
     pub(super) fn ctr(&mut self, key: &Key<Aes>, counter: &[u8; 16], data: &mut [u8]) {
-        // SAFETY: manager and key are live and the key was made for this; `data` is good for its
-        // length, which is not 0, both ways, and may be worked on in place.
+        // SAFETY: manager and key are live and the key was created for this mode; `data` may be read and written for its
+        // length, which is not 0, in place.
         unsafe {
             (self.functions.ctr_job)(
                 self.manager.as_ptr(),
@@ -139,7 +138,7 @@ impl Manager {
         }
     }
 
-    /// Whole blocks, not none, in place.
+    /// Applies CBC in place to one or more whole blocks.
     #[inline]
     pub(super) fn cbc(
         &mut self,
@@ -148,7 +147,7 @@ impl Manager {
         iv: &[u8; 16],
         data: &mut [u8],
     ) {
-        // SAFETY: as for `ctr`; the IV has the 16 bytes that are read.
+        // SAFETY: the same holds as for `ctr`; the IV has the 16 bytes that are read.
         unsafe {
             (self.functions.cbc_job)(
                 self.manager.as_ptr(),
@@ -162,7 +161,7 @@ impl Manager {
         }
     }
 
-    /// From `message.input`, or in place, to `data`; returns the tag of what it is.
+    /// Processes `message.input`, or `data` in place, into `data`; returns the tag.
     #[inline]
     pub(super) fn gcm(
         &mut self,
@@ -171,8 +170,7 @@ impl Manager {
         data: &mut [u8],
     ) -> [u8; 16] {
         let mut tag = [0; 16];
-        // SAFETY: manager and key are live and the key was made for this; the rest is as
-        // `Message::source` says.
+        // SAFETY: manager and key are live and the key was created for GCM; `Message::source` guarantees the rest.
         unsafe {
             (self.functions.gcm)(
                 self.manager.as_ptr(),
@@ -190,7 +188,7 @@ impl Manager {
         tag
     }
 
-    /// As [`gcm`](Self::gcm).
+    /// Like [`gcm`](Self::gcm), with ChaCha20-Poly1305.
     #[inline]
     pub(super) fn chacha20_poly1305(
         &mut self,
@@ -199,8 +197,7 @@ impl Manager {
         data: &mut [u8],
     ) -> [u8; 16] {
         let mut tag = [0; 16];
-        // SAFETY: the manager is live, the key has its 32 bytes; the rest is as `Message::source`
-        // says.
+        // SAFETY: the manager is live, the key has its 32 bytes; `Message::source` guarantees the rest.
         let done = unsafe {
             (self.functions.chacha20_poly1305)(
                 self.manager.as_ptr(),
@@ -222,23 +219,23 @@ impl Manager {
 
 impl Drop for Manager {
     fn drop(&mut self) {
-        // SAFETY: it came from `new` and is freed once; keys do not refer to it.
+        // SAFETY: `new` created the manager, and it is freed once; keys do not refer to it.
         unsafe { (self.functions.free)(self.manager.as_ptr()) }
     }
 }
 
-/// What is done with a message of an AEAD.
+/// A message of an AEAD and its direction.
 #[derive(Clone, Copy)]
 pub(super) struct Message<'a> {
     pub(super) direction: Direction,
     pub(super) nonce: &'a [u8; 12],
     pub(super) aad: &'a [u8],
-    /// None where it is in place.
+    /// The input; `None` for in place.
     pub(super) input: Option<&'a [u8]>,
 }
 
 impl Message<'_> {
-    /// Good for reads of as many bytes as `data` has, and `data` itself or apart from it.
+    /// Returns a pointer that is valid for reads of `data`'s length, and is `data` itself or does not overlap it.
     #[inline]
     fn source(&self, data: &[u8]) -> *const u8 {
         self.input.map_or(data.as_ptr(), |input| {
@@ -248,12 +245,12 @@ impl Message<'_> {
     }
 }
 
-/// The kind of keys of AES in CBC and counter modes.
+/// The kind of AES keys for CBC and counter modes.
 pub(super) enum Aes {}
-/// The kind of keys of AES-GCM.
+/// The kind of AES-GCM keys.
 pub(super) enum Gcm {}
 
-/// An expanded key, of one kind.
+/// An expanded key of one kind.
 pub(super) struct Key<Kind> {
     functions: Arc<Functions>,
     key: NonNull<c_void>,
@@ -261,7 +258,7 @@ pub(super) struct Key<Kind> {
 }
 
 impl<Kind> Key<Kind> {
-    /// What a function of the library made, or null where it refused.
+    /// Takes ownership of a key from the library, which is null if it failed.
     pub(super) fn of(functions: &Arc<Functions>, made: *mut c_void) -> Result<Self, Error> {
         let key = NonNull::new(made)
             .ok_or_else(|| Error::Failed("ipsec-mb: the key is refused".to_owned()))?;
@@ -276,7 +273,7 @@ impl<Kind> Key<Kind> {
         self.key.as_ptr()
     }
 
-    /// The same, of no kind: for functions that tell kinds apart by other means.
+    /// Removes the kind, for functions that distinguish kinds by other means.
     pub(super) fn erased(self) -> Key<()> {
         let this = std::mem::ManuallyDrop::new(self);
         Key {
@@ -290,7 +287,7 @@ impl<Kind> Key<Kind> {
 
 impl<Kind> Drop for Key<Kind> {
     fn drop(&mut self) {
-        // SAFETY: it came from the library and is freed once.
+        // SAFETY: the library created the key, and it is freed once.
         unsafe { (self.functions.key_free)(self.key.as_ptr()) }
     }
 }

@@ -1,5 +1,5 @@
-//! Intel's multi-buffer library, in the shape that `cargo xtask peers` gives it
-//! (`bench/peers/ipsec_mb.c`): neither its header nor the library is needed to build this.
+//! Intel's multi-buffer library, in the library that `cargo xtask peers` builds (`bench/peers/ipsec_mb.c`). Building this
+//! needs neither its header nor the library.
 #![allow(unsafe_code)]
 
 mod library;
@@ -74,8 +74,7 @@ impl Peer for IpsecMb {
 struct Ctr {
     manager: Manager,
     key: Key<Aes>,
-    /// Counter block of the next block. The library adds on 32 bits; the harness lets no request
-    /// pass 2^32.
+    /// The counter block of the next block. The library adds modulo 2^32; the harness lets no request cross 2^32.
     counter: u128,
 }
 
@@ -120,7 +119,7 @@ impl Cbc {
     fn job(&mut self, data: &mut [u8]) {
         let last = |data: &[u8]| data.last_chunk().copied();
         let iv = self.iv;
-        // The last block of ciphertext goes in when decrypting and comes out when encrypting.
+        // The next IV is the last ciphertext block, which is in the input when decrypting and in the output when encrypting.
         let before = last(data);
         if before.is_some() {
             self.manager.cbc(&self.key, self.direction, &iv, data);
@@ -164,5 +163,5 @@ where
     }
 }
 
-/// Lengths of the lanes that CBC encryption is done in have 16 bits.
+/// The longest CBC encryption: its lanes have 16-bit lengths.
 const CBC_ENCRYPT_BYTES_MAX: usize = 0xfff0;

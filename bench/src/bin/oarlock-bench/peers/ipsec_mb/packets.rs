@@ -1,4 +1,4 @@
-//! Batches of packets, by each of the library's interfaces (`bench/peers/ipsec_mb_packets.c`).
+//! Batches of packets through each of the library's interfaces (`bench/peers/ipsec_mb_packets.c`).
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -11,7 +11,7 @@ use super::library::{Functions, Key, Manager};
 use crate::peers::batch::{Done, Packets, Side};
 use crate::system::fetched;
 
-/// The cipher of a batch. Numbers are those of the C file.
+/// The cipher of a batch, with the C file's numbers.
 #[allow(dead_code, reason = "what the C file has")]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Cipher {
@@ -21,7 +21,7 @@ pub(crate) enum Cipher {
     Des3Cbc = 3,
 }
 
-/// The hash of a batch, as HMAC has it, over the cipher's output. Numbers are those of the C file.
+/// The hash of a batch, used in HMAC over the cipher's output, with the C file's numbers.
 #[allow(dead_code, reason = "what the C file has")]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Hash {
@@ -33,30 +33,30 @@ pub(crate) enum Hash {
     Sha512 = 5,
 }
 
-/// Which interface does it.
+/// The interface that computes a batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Interface {
     Jobs,
     Burst,
-    /// The interface of CTR and CBC without a hash.
+    /// The burst interface of CTR and CBC without a hash.
     CipherBurst,
-    /// The interface of GCM.
+    /// The direct interface of GCM.
     Direct,
 }
 
 /// A packet of a batch.
 pub(crate) struct Packet<'a> {
     pub(crate) key: &'a [u8],
-    /// The key of HMAC, where there is a hash; at most a block of it.
+    /// The HMAC key, if there is a hash; at most one block of it.
     pub(crate) mac: &'a [u8],
-    /// The IV, of at least the cipher's IV length.
+    /// The IV, at least as long as the cipher's.
     pub(crate) iv: [u8; 16],
     pub(crate) aad: &'a [u8],
-    /// Bytes before those that are encrypted, which are hashed too.
+    /// The bytes before the encrypted ones, which are hashed too.
     pub(crate) hashed_before: usize,
 }
 
-/// A batch, in place again and again.
+/// A batch, computed repeatedly in place.
 pub(crate) struct IpsecMbBatch {
     run: unsafe extern "C" fn(*mut c_void, *const RawBatch) -> usize,
     manager: Manager,
@@ -67,7 +67,7 @@ pub(crate) struct IpsecMbBatch {
     _held: Held,
 }
 
-/// What a batch points to.
+/// The objects that a batch points to.
 struct Held {
     _packets: Vec<RawPacket>,
     _keys: Vec<Option<Key<()>>>,
@@ -76,7 +76,7 @@ struct Held {
 }
 
 impl IpsecMbBatch {
-    /// Sets up keys. `packet` says what a packet of that number has; `tag_bytes` are 0 to 64.
+    /// Sets up keys. `packet` returns the parameters of a packet by number; `tag_bytes` is 0 to 64.
     pub(crate) fn side<'a>(
         interface: Interface,
         (cipher, hash): (Cipher, Hash),
@@ -149,8 +149,8 @@ impl IpsecMbBatch {
 
 impl Side for IpsecMbBatch {
     fn run(&mut self) {
-        // SAFETY: manager and keys are live and were made for this cipher and hash; every packet is good for its
-        // lengths, both ways, and tags have room; all of it is held by this object, and stays where it is.
+        // SAFETY: manager and keys are live and were created for this cipher and hash; every packet is valid for reads and
+        // writes of its lengths, and tags have room; this object holds all of it at a fixed address.
         let done = unsafe { (self.run)(self.manager.as_ptr(), &self.batch) };
         assert_eq!(done, self.batch.count, "ipsec-mb does all packets");
     }
@@ -179,11 +179,11 @@ impl Interface {
     }
 }
 
-/// A function of the C file.
+/// Returns a function of the C file.
 fn symbol<T: Copy>(name: &str) -> Result<T, Error> {
-    // It stays loaded: managers hold the library too, but this has no say in how long they live.
+    // The library stays loaded: managers also hold it, but this function does not know how long they live.
     let library = std::mem::ManuallyDrop::new(fetched::load(super::library::FILE)?);
-    // SAFETY: types are those of the C file, and the library is never unloaded.
+    // SAFETY: the types are those of the C file, and the library is never unloaded.
     unsafe { fetched::symbol(&library, name) }
 }
 
@@ -215,7 +215,7 @@ fn hmac_key(
 ) -> Result<Key<()>, Error> {
     let make: unsafe extern "C" fn(*mut c_void, c_int, *const u8, usize) -> *mut c_void =
         symbol("peer_ipsec_mb_hmac_key")?;
-    // SAFETY: the manager is live, and the key has the length that is named.
+    // SAFETY: the manager is live, and the key is passed with its own length.
     let made = unsafe { make(manager.as_ptr(), hash as c_int, key.as_ptr(), key.len()) };
     Key::of(library, made)
 }
