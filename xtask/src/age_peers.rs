@@ -1,5 +1,4 @@
-//! The real age, in Go and in Rust: what files are exchanged with in tests, and compared with in the
-//! benchmark.
+//! The original age, in Go and in Rust, with which tests exchange files and which the benchmark measures.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +6,7 @@ use std::process::Command;
 use crate::go::{Go, Module};
 use crate::tool::{self, Result, cargo};
 
-/// Debian 12 has 1.1, which knows no post-quantum recipients.
+/// Debian 12's age 1.1 does not know post-quantum recipients.
 const AGE: Module = Module {
     path: "filippo.io/age",
     version: "v1.3.2",
@@ -15,7 +14,7 @@ const AGE: Module = Module {
 };
 const RAGE_VERSION: &str = "0.12.1";
 
-/// Builds age into `peers/age/bin` below `target`, where it is not yet. Returns which it is.
+/// Builds age into `peers/age/bin` below `target`, unless it is there. Returns its version and path.
 pub fn age(target: &Path) -> Result<String> {
     let programs = target.join("peers/age/bin");
     let said = format!("age {}: {}", AGE.version, programs.display());
@@ -39,9 +38,8 @@ pub fn age(target: &Path) -> Result<String> {
     Ok(said)
 }
 
-/// Builds rage into `peers/rage/bin` below `target`, where it is not yet. Returns which it is. In the
-/// release profile that cargo gives everybody, as a peer must be, and without `mount`, which needs
-/// libraries.
+/// Builds rage into `peers/rage/bin` below `target`, unless it is there. Returns its version and path. It is built in the
+/// release profile that cargo uses by default, as a peer must be, and without `mount`, which needs libraries.
 pub fn rage(target: &Path) -> Result<String> {
     let folder = target.join("peers/rage");
     let program = folder.join("bin/rage");

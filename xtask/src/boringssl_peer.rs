@@ -1,8 +1,8 @@
 //! BoringSSL as a peer of the benchmark.
 //!
-//! The source is that of the package `boring-sys`, whose build needs libclang for bindings that nobody needs here.
-//! CMake builds its libcrypto alone, without the patches that the package adds. That is linked into a shared
-//! library with our C interface, whose own symbols stay hidden: they are those of OpenSSL and aws-lc.
+//! The source is that of the package `boring-sys`, whose own build needs libclang for bindings that are not needed here.
+//! CMake builds only libcrypto, without the package's patches. It is linked into a shared library with our C interface; its
+//! own symbols stay hidden, because OpenSSL and aws-lc have the same ones.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,7 +17,7 @@ const SOURCE: Crate = Crate {
     sha256: "4986392770df40d11d0d6294b0dd8399570f4a6e76d6953c7a34f7dd1defbd76",
 };
 
-/// Builds `libpeer_boringssl.so`, libcrypto only where it is not yet. Returns which it is.
+/// Builds `libpeer_boringssl.so`, and libcrypto unless it is there. Returns the version and path.
 pub fn boringssl(root: &Path, peers: &Path) -> Result<String> {
     let folder = peers.join("boringssl");
     let (archive, include) = (folder.join("libcrypto.a"), folder.join("include"));
@@ -43,14 +43,14 @@ pub fn boringssl(root: &Path, peers: &Path) -> Result<String> {
         &[root.join("bench/peers/boringssl.c")],
         &[&format!("-DPEER_VERSION=\"{said}\"")],
         &include,
-        // Destructors of C++ are there, if nothing else of it.
+        // The code uses C++ destructors, and nothing else of C++.
         &[&archive, Path::new("-lstdc++")],
         &library,
     )?;
     Ok(format!("BoringSSL of {said}: {}", library.display()))
 }
 
-/// Builds the static library of `source` in the folder `build`, as its own releases are built.
+/// Builds the static library from `source` in the directory `build`, with the flags of BoringSSL's own releases.
 fn libcrypto(source: &Path, build: &Path) -> Result<PathBuf> {
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     let mut configure = Command::new("cmake");
@@ -67,7 +67,7 @@ fn libcrypto(source: &Path, build: &Path) -> Result<PathBuf> {
         .arg(build);
     tool::output(&mut configure)?;
     let mut make = Command::new("cmake");
-    // Not those of a make that this runs under.
+    // This program may run under a make whose variables must not apply.
     make.env_remove("MAKEFLAGS").env_remove("MAKELEVEL");
     make.arg("--build").arg(build);
     make.args(["--target", "crypto", "--parallel", &jobs.to_string()]);

@@ -1,8 +1,7 @@
-//! `cargo xtask ci` and `cargo xtask ci --long`: the one list of what `make test` and
-//! `make test-long` run.
+//! `cargo xtask ci` and `cargo xtask ci --long`: the one list of steps that `make test` and `make test-long` run.
 //!
-//! The workspace is compiled once, with all its tests. Then the test programs run concurrently,
-//! as many as the machine has CPUs. A step that fails ends the run.
+//! The workspace is compiled once, with all its tests. Then the test programs run concurrently, one for each CPU. A step
+//! that fails ends the run.
 
 mod bench;
 mod fuzz;
@@ -19,9 +18,9 @@ use self::report::Report;
 use crate::tool::{self, Metadata, Result, cargo};
 use crate::{constant_time, openssl_peers, peers, proto, structure, vectors, words};
 
-/// What the CPU may hide from the tests, so that they also see classes of CPUs below this one.
+/// Features that are hidden from the tests, so that they also cover lower CPU classes.
 const MASKS: [&str; 2] = ["-avx512", "-avx512,-vaes"];
-/// The crates whose tests depend on what the CPU can do. Those of the kernels call each of them by its name, and read no
+/// The crates whose tests depend on the CPU's features. The kernels' tests call each kernel by name and do not read the
 /// environment.
 const CPU_PACKAGES: [&str; 4] = [
     "oarlock",
@@ -31,19 +30,19 @@ const CPU_PACKAGES: [&str; 4] = [
 ];
 /// The package of the model check.
 const MODEL: &str = "oarlock-model";
-/// Rounds of the differential test of the provider in the long form, by environment variable.
+/// Rounds of the provider's differential test in the long form, as an environment variable.
 const LONG_ROUNDS: Variable<'_> = ("OARLOCK_DIFFERENTIAL_ROUNDS", "20000");
 /// Preemptions of each interleaving of a ring with helpers, in the long form.
 const LONG_PREEMPTIONS: Variable<'_> = ("OARLOCK_MODEL_PREEMPTIONS", "2");
 
-/// The folder of the libraries of an OpenSSL for the provider's tests.
+/// The library directory of an OpenSSL for the provider's tests.
 const OPENSSL: &str = "OARLOCK_TEST_OPENSSL";
-/// Ubuntu 22.04's, one that keeps what a key was decoded with, the series with long support, the last of 3, the newest.
+/// Ubuntu 22.04's, one that keeps what a key was decoded from, the long-term support series, the last of 3, and the newest.
 const OTHER_OPENSSL: [&str; 5] = ["3.0.2", "3.2", "3.5", "3.6", "4.0"];
-/// That which the machine's programs run with, too.
+/// The series that the machine's programs are also run with.
 const OF_PROGRAMS: &str = "3.5";
-/// The provider's tests of what any OpenSSL does. The others start the machine's programs, which want a
-/// libcrypto.so.3 that is not older than the machine's.
+/// The provider's tests that any OpenSSL can run. The others start the machine's programs, which need a libcrypto.so.3 that
+/// is not older than the machine's.
 const OF_ANY_OPENSSL: [&str; 12] = [
     "advisories::",
     "differences::",
@@ -59,7 +58,7 @@ const OF_ANY_OPENSSL: [&str; 12] = [
     "vectors::",
 ];
 
-/// The short form: at most 15 minutes on two cores from an empty target folder.
+/// Runs the short form: at most 15 minutes on two cores from an empty target directory.
 pub fn run() -> Result<()> {
     let mut run = Run::new()?;
     let (programs, unoptimized) = run.checks_and_build()?;
@@ -86,7 +85,7 @@ pub fn run() -> Result<()> {
     run.finish()
 }
 
-/// The long form: at most 60 minutes. Before each release, and after changes to what it covers.
+/// Runs the long form, at most 60 minutes: before each release, and after changes to what it covers.
 pub fn run_long() -> Result<()> {
     let mut run = Run::new()?;
     let (programs, unoptimized) = run.checks_and_build()?;
@@ -153,7 +152,7 @@ pub fn run_long() -> Result<()> {
     run.finish()
 }
 
-/// With this OpenSSL.
+/// Returns the programs with this OpenSSL.
 fn beside(programs: &Programs, libraries: &Path) -> Programs {
     let folder = libraries.to_string_lossy();
     programs.clone().with((OPENSSL, &folder))
@@ -171,7 +170,7 @@ fn mask(hidden: &str) -> Variable<'_> {
     ("OARLOCK_CPU", hidden)
 }
 
-/// The steps so far.
+/// The run so far.
 struct Run {
     report: Report,
     seconds: Vec<(String, f64)>,
@@ -185,7 +184,7 @@ impl Run {
         })
     }
 
-    /// What both forms begin with. Returns the test programs, and what runs without optimization.
+    /// Runs the common first steps. Returns the test programs, and those built without optimization.
     fn checks_and_build(&mut self) -> Result<(Programs, Programs)> {
         self.step("formatting", |_| {
             tool::status(cargo().args(["fmt", "--all", "--check"]))
@@ -234,7 +233,7 @@ impl Run {
     }
 }
 
-/// The documentation of the libraries; lints have checked the rest.
+/// Returns the command that builds the libraries' documentation; lints have checked the rest.
 fn documentation() -> Command {
     let mut command = cargo();
     command.args(["doc", "--workspace", "--lib", "--no-deps", "--locked"]);
@@ -242,7 +241,7 @@ fn documentation() -> Command {
     command
 }
 
-/// As `FIRST` of the Makefile.
+/// Returns the lints for the Makefile's `FIRST` packages.
 fn lints_of_the_first_part() -> Command {
     let mut command = cargo();
     command.args(["clippy", "--locked", "--package", "oarlock-cli"]);

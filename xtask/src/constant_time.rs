@@ -1,24 +1,24 @@
-//! `cargo xtask constant-time`: oarlock-timing, in the release profile and in CI's short form.
+//! `cargo xtask constant-time`: runs oarlock-timing, in the release profile or in CI's short form.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::tool::{self, Metadata, Result, cargo_in_bench};
 
-/// The whole measurement, of a release build.
+/// Runs the whole measurement with a release build.
 pub fn run(options: &[&str]) -> Result<()> {
     let root = Metadata::load()?.workspace_root;
     tool::status(timing(&root).arg("--release").arg("--").args(options))
 }
 
-/// Whether it runs and finds the control that leaks: judges no kernel, and so no time. The build is
-/// that of the tests.
+/// Checks that oarlock-timing runs and finds the control that leaks. It judges no kernel, so it needs little time. The build
+/// is that of the tests.
 pub fn check(root: &Path) -> Result<()> {
     tool::status(timing(root).args(["--", "--quick"]))
 }
 
-/// Whether a branch or an address of a kernel depends on a secret, on the processor that valgrind imitates. Of a release
-/// build: that of the tests checks sums for overflow, which are branches.
+/// Checks under valgrind that no branch or address of a kernel depends on a secret, on the processor that valgrind emulates.
+/// It uses a release build: the tests' build has overflow checks, which are branches.
 pub fn look(root: &Path, target: &Path) -> Result<()> {
     if Command::new("valgrind").arg("--version").output().is_err() {
         println!("skipped: valgrind is not installed");

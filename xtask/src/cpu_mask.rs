@@ -1,8 +1,8 @@
-//! What hides features of the CPU from OpenSSL and aws-lc as `OARLOCK_CPU` hides them from Oarlock.
+//! Masks that hide CPU features from OpenSSL and aws-lc as `OARLOCK_CPU` hides them from Oarlock.
 
-/// For `OPENSSL_ia32cap` (OPENSSL_ia32cap(3)), which aws-lc reads too, in addition to the mask `oarlock`, such as
-/// `-avx512,-vaes`: the bits of CPUID leaf 1 (EDX, ECX) and leaf 7 (EBX, ECX) that are not to be seen.
-/// SSSE3 itself is left to them: what builds on it is hidden with it.
+/// Returns the value of `OPENSSL_ia32cap` (OPENSSL_ia32cap(3)), which aws-lc also reads, for a mask of Oarlock's such as
+/// `-avx512,-vaes`: the hidden bits of CPUID leaf 1 (EDX, ECX) and leaf 7 (EBX, ECX). SSSE3 itself stays visible to them;
+/// the features that build on it are hidden.
 pub fn for_openssl(oarlock: &str) -> String {
     let hides = |names: &[&str]| {
         let mut words = oarlock.split(',');
@@ -40,7 +40,7 @@ pub fn for_openssl(oarlock: &str) -> String {
 mod tests {
     use super::*;
 
-    /// As `crates/measure/src/cpu_class.rs` has them, which hides them from programs that it measures.
+    /// The masks match those of `crates/measure/src/cpu_class.rs`, which hides features from the programs that it measures.
     #[test]
     fn classes_are_hidden_alike_in_tables_and_benchmarks() {
         let source = include_str!("../../crates/measure/src/cpu_class.rs");

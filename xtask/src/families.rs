@@ -1,5 +1,5 @@
-//! The files of measured figures, one for each family of processors. `cargo xtask plan` and `cargo xtask offers` replace
-//! the sections that they measure on this machine and leave the rest; the build script of `oarlock` compiles them.
+//! The files of measured figures, one for each processor family. `cargo xtask plan` and `cargo xtask offers` replace the
+//! sections that they measure on this machine and keep the rest; the build script of `oarlock` compiles the files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,23 +9,23 @@ use std::path::{Path, PathBuf};
 use crate::processor::Cpu;
 use crate::tool::Result;
 
-/// What `cargo xtask plan` writes.
+/// The directory that `cargo xtask plan` writes to.
 pub(crate) const COSTS: &str = "crates/engine/src/costs/families";
-/// What `cargo xtask offers` writes.
+/// The directory that `cargo xtask offers` writes to.
 pub(crate) const RATIOS: &str = "crates/engine/src/costs/openssl/families";
 
-/// A file: a comment, a head, and sections of sorted rows, with an empty line between them.
+/// A file: a comment, a head, and sections of sorted rows, separated by empty lines.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Family {
     comment: String,
     name: String,
-    /// As [`Cpu::line`] writes them, perhaps with more models that somebody knew to be built alike.
+    /// The processors as [`Cpu::line`] writes them, possibly with more models that are known to be built alike.
     processors: String,
     sections: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Family {
-    /// Returns the family of `cpu` with its file, which is not there if the family was never measured.
+    /// Returns the family of `cpu` and its file, which does not exist if the family was never measured.
     pub(crate) fn find(root: &Path, folder: &str, cpu: &Cpu) -> Result<(Self, PathBuf)> {
         let mut comment = String::new();
         for path in files(root, folder)? {
@@ -51,7 +51,8 @@ impl Family {
         self.sections.insert(section.to_owned(), rows);
     }
 
-    /// The same for the operations that `rows` begin with. Those that were not measured this time stay as they were.
+    /// Replaces the rows of the operations that `rows` begin with. Operations that were not measured this time keep their
+    /// rows.
     pub(crate) fn update(&mut self, section: &str, rows: impl IntoIterator<Item = String>) {
         let of = |row: &str| row.split(' ').next().map(str::to_owned);
         let rows: BTreeSet<String> = rows.into_iter().collect();
@@ -112,7 +113,7 @@ impl fmt::Display for Family {
     }
 }
 
-/// Fails unless every file is as this program would write it.
+/// Fails unless every file is formatted as this program would write it.
 pub(crate) fn check(root: &Path) -> Result<()> {
     for folder in [COSTS, RATIOS] {
         for path in files(root, folder)? {

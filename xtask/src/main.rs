@@ -1,4 +1,4 @@
-//! Chores of the workspace, run as `cargo xtask COMMAND`.
+//! Maintenance commands of the workspace, run as `cargo xtask COMMAND`.
 
 mod age_peers;
 mod boringssl_peer;

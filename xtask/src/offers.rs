@@ -1,8 +1,8 @@
 //! `cargo xtask offers`: the ratios that the OpenSSL provider starts from, measured on this machine.
 //!
-//! The command calibrates with each libcrypto, under the mask of each CPU class on both sides. The medians replace the
-//! rows of these classes and versions in the file of this [`Family`]; a machine that cannot show a class, has no
-//! libcrypto of a version, or is too busy to measure an operation, leaves the rows as they are.
+//! The command calibrates with each libcrypto, under the mask of each CPU class on both sides. The medians replace the rows
+//! of these classes and versions in the file of this [`Family`]. If the machine cannot show a class, has no libcrypto of a
+//! version, or is too busy to measure an operation, the rows are kept.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,19 +18,19 @@ use crate::openssl_peers;
 use crate::processor::Cpu;
 use crate::tool::{self, Metadata, Result, cargo};
 
-/// Calibrations of each class and library: one may fall into a moment when the machine is busy.
+/// Calibrations of each class and library, in case the machine is busy during one.
 const RUNS: usize = 3;
-/// Sizes of requests in the tables.
+/// Request sizes in the tables.
 const SIZES: usize = 5;
-/// The first of each line of versions. What is measured with any library of a line holds for all of it. OpenSSL has
-/// had AES-GCM for AVX-512 since 3.1.
+/// The first version of each line. A measurement with any library of a line applies to the whole line. OpenSSL has had
+/// AES-GCM for AVX-512 since 3.1.
 const LINES: [(u32, u32); 3] = [(3, 0), (3, 1), (4, 0)];
 
-/// A class, and the `OARLOCK_CPU` that makes a machine that has more one of it.
+/// A class, and the `OARLOCK_CPU` that restricts a more capable machine to it.
 struct Class {
     letter: char,
     oarlock: &'static str,
-    /// Features that it must still have under the mask, and others that it must not have.
+    /// Features that must remain under the mask, and features that must be gone.
     has: &'static [&'static str],
     lacks: &'static [&'static str],
 }
@@ -62,8 +62,8 @@ const CLASSES: [Class; 4] = [
     },
 ];
 
-/// `classes` in letters, and files of libcrypto; without any: all classes, the machine's own library and the peers of the
-/// benchmark that `cargo xtask peers openssl` has built.
+/// Runs with class letters in `classes`, and libcrypto files. By default: all classes, with the machine's own library and
+/// the benchmark's peers that `cargo xtask peers openssl` has built.
 pub fn run(arguments: &[&str]) -> Result<()> {
     let metadata = Metadata::load()?;
     let (mut family, path) = Family::find(&metadata.workspace_root, RATIOS, &Cpu::read()?)?;
@@ -109,7 +109,7 @@ fn is_classes(argument: &str) -> bool {
     !argument.is_empty() && argument.chars().all(is_one)
 }
 
-/// What `oarlock provider calibrate --json` says.
+/// The output of `oarlock provider calibrate --json`.
 #[derive(Deserialize)]
 struct Calibration {
     openssl: String,
@@ -123,7 +123,7 @@ struct Offer {
     source: Option<String>,
 }
 
-/// Ratios by bytes a request, or by kind of call, in the order of the document.
+/// Ratios by request bytes or by kind of call, in the document's order.
 struct Ratios(Vec<(String, f64)>);
 
 impl<'de> Deserialize<'de> for Ratios {
@@ -151,13 +151,13 @@ impl<'de> Deserialize<'de> for Ratios {
     }
 }
 
-/// What `oarlock devices --json` says.
+/// The output of `oarlock devices --json`.
 #[derive(Deserialize)]
 struct Devices {
     features: Vec<String>,
 }
 
-/// `None` if the CPU cannot show the class.
+/// Calibrates one class and library; returns `None` if the CPU cannot show the class.
 fn calibrate(
     program: &Path,
     target: &Path,
@@ -169,7 +169,7 @@ fn calibrate(
         command
             .args(arguments)
             .env("OARLOCK_CPU", class.oarlock)
-            // Keeps what the owner of this machine has stored.
+            // Does not overwrite the calibration that this machine's user has stored.
             .env("OARLOCK_CALIBRATION", target.join("offers"))
             .env("XDG_CACHE_HOME", target.join("plan"))
             .env_remove("OARLOCK_OPTIONS")
@@ -200,7 +200,7 @@ fn calibrate(
 #[derive(Default)]
 struct Samples {
     line: Option<(u32, u32)>,
-    /// By operation, of each size or call.
+    /// Ratios of each size or call, by operation.
     ratios: BTreeMap<String, Vec<Vec<u32>>>,
 }
 
@@ -208,7 +208,7 @@ impl Samples {
     fn add(&mut self, calibration: Calibration) -> Result<()> {
         self.line = Some(line(&calibration.openssl)?);
         for offer in calibration.offers {
-            // What the library lacks goes by the tables.
+            // For operations that the library lacks, the source is the tables.
             let is_measured = offer.source.is_some_and(|it| it.starts_with("calibration"));
             let Some(ratios) = offer.ratios.filter(|_| is_measured) else {
                 continue;
@@ -225,7 +225,7 @@ impl Samples {
         Ok(())
     }
 
-    /// The medians.
+    /// Returns the rows of medians.
     fn rows(&self) -> Result<Vec<String>> {
         let median = |all: &Vec<u32>| {
             let mut all = all.clone();
@@ -245,7 +245,7 @@ impl Samples {
     }
 }
 
-/// Returns the line, as (3, 0), of "OpenSSL 3.0.19 27 Jan 2026".
+/// Returns the line, such as (3, 0), of "OpenSSL 3.0.19 27 Jan 2026".
 fn line(version: &str) -> Result<(u32, u32)> {
     let wrong = || format!("{version:?} is no version of OpenSSL 3 or newer");
     let number = version.split(' ').nth(1).ok_or_else(wrong)?;

@@ -1,8 +1,8 @@
-//! Releases of OpenSSL other than the machine's: what programs and distributions bring, and so what the
-//! provider has to serve; of the newest also what the benchmark has to beat.
+//! OpenSSL releases other than the machine's: those of programs and distributions, which the provider has to serve, and the
+//! newest, which the benchmark also has to beat.
 //!
-//! The source is that of the package `openssl-src`, which is made for static libraries alone. It leaves
-//! out the script that lists the symbols of a shared one and the list of a provider's: ours stand in.
+//! The source is that of the package `openssl-src`, which is meant for static libraries only. It leaves out the script that
+//! lists a shared library's symbols and the symbol list of providers; ours replace them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,15 +12,15 @@ use crate::tool::{self, Metadata, Result};
 
 /// A release, built as shared libraries with their program.
 pub struct Release {
-    /// As in `openssl-3.5`, the name of its folder among the peers.
+    /// The name of its directory among the peers, after `openssl-`: `openssl-3.5`.
     name: &'static str,
     version: &'static str,
     source: Crate,
-    /// What the names of its libraries end in.
+    /// The suffix of its libraries' names.
     soname: &'static str,
 }
 
-/// The peers of the benchmark: the series with long support, then the newest.
+/// The benchmark's peers: the long-term support series, then the newest.
 const PEERS: [Release; 2] = [
     Release {
         name: "3.5",
@@ -44,7 +44,7 @@ const PEERS: [Release; 2] = [
     },
 ];
 
-/// What else the provider meets.
+/// Other releases that the provider meets.
 const HOSTS: [Release; 4] = [
     // Ubuntu 22.04.
     Release {
@@ -68,7 +68,7 @@ const HOSTS: [Release; 4] = [
         },
         soname: "so.3",
     },
-    // The same, from 9.5 on, but for its patches (3.2.2).
+    // Red Hat Enterprise Linux 9 from 9.5 on, except for its patches (3.2.2).
     Release {
         name: "3.2",
         version: "3.2.1",
@@ -92,13 +92,13 @@ const HOSTS: [Release; 4] = [
     },
 ];
 
-/// Builds each of the peers where it is not yet. Returns which they are.
+/// Builds each of the peers unless it is there. Returns their versions and paths.
 pub fn all(peers: &Path) -> Result<String> {
     let said: Result<Vec<String>> = PEERS.iter().map(|release| release.build(peers)).collect();
     Ok(said?.join("; "))
 }
 
-/// The files of libcrypto of those peers that are built.
+/// Returns the libcrypto files of the peers that are built.
 pub fn built(peers: &Path) -> Vec<PathBuf> {
     let files = PEERS.iter().map(|release| {
         let lib = release.folder(peers).join("lib");
@@ -107,8 +107,7 @@ pub fn built(peers: &Path) -> Vec<PathBuf> {
     files.filter(|file| file.exists()).collect()
 }
 
-/// Builds the releases of these names where they are not yet; without names, the peers. Returns the folders
-/// of libraries.
+/// Builds the releases with these names unless they are there; without names, the peers. Returns the library directories.
 pub fn libraries(names: &[&str]) -> Result<Vec<PathBuf>> {
     let known = || PEERS.iter().chain(&HOSTS);
     let mut chosen: Vec<&Release> = PEERS.iter().collect();
@@ -134,15 +133,15 @@ pub fn libraries(names: &[&str]) -> Result<Vec<PathBuf>> {
 }
 
 impl Release {
-    /// `bin/openssl`, `lib/` with libcrypto, libssl and the legacy provider, `include/`.
+    /// Returns the release's directory: `bin/openssl`, `lib/` with libcrypto, libssl and the legacy provider, `include/`.
     fn folder(&self, peers: &Path) -> PathBuf {
         peers.join(format!("openssl-{}", self.name))
     }
 
-    /// Builds it where it is not yet. Returns which it is.
+    /// Builds the release unless it is there. Returns its version and path.
     fn build(&self, peers: &Path) -> Result<String> {
         tool::create_dir(peers)?;
-        // It goes into the library: where the legacy provider lies.
+        // An absolute path: the library contains the path of the legacy provider.
         let peers = peers
             .canonicalize()
             .map_err(|error| format!("{}: {error}", peers.display()))?;
@@ -169,7 +168,7 @@ impl Release {
         Ok(said)
     }
 
-    /// Everything that what lies there depends on.
+    /// Returns everything that the build depends on.
     fn stamped(&self) -> String {
         let Crate {
             version, sha256, ..
@@ -195,12 +194,12 @@ impl Release {
         let make = |targets: &[&str]| {
             let mut make = Command::new("make");
             make.arg("--silent").arg(format!("--jobs={jobs}"));
-            // Not those of a make that this runs under.
+            // This program may run under a make, whose variables must not apply here.
             make.env_remove("MAKEFLAGS").env_remove("MAKELEVEL");
             tool::output(make.args(targets).current_dir(build))
         };
         make(&["build_generated"])?;
-        // The static libraries, which nobody needs, would take as long again.
+        // Building the static libraries, which are not needed, would take as long again.
         make(&["libcrypto.so", "libssl.so", PROGRAM, LEGACY])?;
         Ok(())
     }
@@ -236,8 +235,7 @@ impl Release {
     }
 }
 
-/// Curves as distributions have them, and the machine's own configuration and certificates; the rest
-/// only shortens the build.
+/// Curves as in distributions, and the machine's own configuration and certificates; the rest only shortens the build.
 const OPTIONS: [&str; 7] = [
     "linux-x86_64",
     "--openssldir=/etc/ssl",
@@ -247,11 +245,11 @@ const OPTIONS: [&str; 7] = [
     NO_DOCS,
     "no-makedepend",
 ];
-/// Unknown to 3.0, which makes no documents in these builds anyway.
+/// An option that 3.0 does not know; it builds no documents here anyway.
 const NO_DOCS: &str = "no-docs";
 const PROGRAM: &str = "apps/openssl";
 const LEGACY: &str = "providers/legacy.so";
-/// A script of a few lines, in the language of the build.
+/// A script of a few lines, in Perl like OpenSSL's build.
 const SYMBOLS: &str = include_str!("openssl_peers/mkdef.pl");
 /// Name, number, version and state.
 const PROVIDER_SYMBOLS: &str = "OSSL_provider_init\t1\t*\tEXIST::FUNCTION:\n";

@@ -1,4 +1,4 @@
-//! `cargo xtask peers`: the benchmark's optional peers, into the target folder and never the tree.
+//! `cargo xtask peers`: builds the benchmark's optional peers in the target directory, never in the source tree.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -46,7 +46,7 @@ pub fn run() -> Result<()> {
     }
 }
 
-/// Those of them that tests of tokens take where they are.
+/// Builds the peers that token tests use if they are installed.
 pub fn run_tokens() -> Result<()> {
     let metadata = Metadata::load()?;
     packages(&metadata.workspace_root, "tokens")?;
@@ -54,7 +54,7 @@ pub fn run_tokens() -> Result<()> {
     Ok(())
 }
 
-/// BoringSSL alone, for the benchmark.
+/// Builds BoringSSL alone, for the benchmark.
 pub fn run_boringssl() -> Result<()> {
     let metadata = Metadata::load()?;
     packages(&metadata.workspace_root, "boringssl")?;
@@ -64,24 +64,24 @@ pub fn run_boringssl() -> Result<()> {
     Ok(())
 }
 
-/// The age that tests exchange files with.
+/// Builds the age that tests exchange files with.
 pub fn run_age() -> Result<()> {
     println!("{}", age_peers::age(&Metadata::load()?.target_directory)?);
     Ok(())
 }
 
-/// The rage that tests exchange files with where it is.
+/// Builds the rage that tests exchange files with if it is installed.
 pub fn run_rage() -> Result<()> {
     println!("{}", age_peers::rage(&Metadata::load()?.target_directory)?);
     Ok(())
 }
 
-/// The folder of the newest libcrypto and libssl that the machine's package index has, for programs of the
-/// installed one.
+/// Returns a directory with the newest libcrypto and libssl of the machine's package index, for programs linked with the
+/// installed ones.
 pub fn newest_openssl() -> Result<PathBuf> {
     const PACKAGE: &str = "libssl3";
     let folder = Metadata::load()?.target_directory.join("peers/libssl");
-    // Newer than one of last month's run.
+    // The previous run's version may be outdated.
     tool::remove_dir(&folder)?;
     let deb = download_deb(PACKAGE, &folder)?;
     tool::output(
@@ -99,7 +99,7 @@ pub fn newest_openssl() -> Result<PathBuf> {
     Ok(libraries.to_owned())
 }
 
-/// Debian's static library behind our C interface, as a library the harness loads at run time.
+/// Links Debian's static library and our C interface into a library that the harness loads at run time.
 fn ipsec_mb(root: &Path, peers: &Path) -> Result<String> {
     const PACKAGE: &str = "libipsec-mb-dev";
     let library = peers.join("libpeer_ipsec_mb.so");
@@ -173,7 +173,7 @@ const CRYPTO_MB_HEADERS: Wheel = Wheel {
     members: &["ipp_crypto_include-2026.2.0.data/data/include/aggregator/crypto_mb/"],
 };
 
-/// Intel's static library behind our C interface, as a library the harness loads at run time.
+/// Links Intel's static library and our C interface into a library that the harness loads at run time.
 fn crypto_mb(root: &Path, peers: &Path) -> Result<String> {
     let (lib, include) = (peers.join("crypto-mb-lib"), peers.join("crypto-mb-include"));
     fetch::wheel(&CRYPTO_MB, &lib)?;
@@ -189,7 +189,7 @@ fn crypto_mb(root: &Path, peers: &Path) -> Result<String> {
         &[root.join("bench/peers/crypto_mb.c")],
         &["-DBN_OPENSSL_DISABLE"],
         include,
-        // Objects that hold what we call hold functions for its BIGNUM too.
+        // The object files that we need also contain functions for OpenSSL's BIGNUM.
         &[&archive, Path::new("-l:libcrypto.so.3")],
         &library,
     )?;
@@ -201,19 +201,19 @@ fn crypto_mb(root: &Path, peers: &Path) -> Result<String> {
     ))
 }
 
-/// Debian's, installed when it is missing.
+/// Installs Debian's gpg if it is missing.
 fn gpg(root: &Path) -> Result<String> {
     packages(root, "peers")?;
     let text = tool::output(Command::new("gpg").arg("--version"))?;
     Ok(text.lines().next().unwrap_or_default().to_owned())
 }
 
-/// Installs the system packages that something needs, or says which to install.
+/// Installs the system packages that `of` needs, or fails with the names of those to install.
 fn packages(root: &Path, of: &str) -> Result<()> {
     tool::output(Command::new(root.join("scripts/system-packages")).arg(of)).map(drop)
 }
 
-/// The first file below `folder` whose name ends in `suffix`.
+/// Returns the first file below `folder` whose name ends in `suffix`.
 fn find(folder: &Path, suffix: &str) -> Option<PathBuf> {
     let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
         .ok()?

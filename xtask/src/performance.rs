@@ -1,9 +1,9 @@
 //! `cargo xtask performance`: writes docs/performance.md from the records below bench/records.
 //!
-//! The page has a table for each processor, with the newest record of each class of CPUs ([`summary`]).
-//! The part below [`MARK`] is written by hand and kept. `--all` prints every record instead: a section
-//! for each class and, in it, one for each record. If a record has two lines about the same point, the
-//! later one counts; targets show the figures of every run, in order.
+//! The page has a table for each processor, with the newest record of each CPU class ([`summary`]). The part below [`MARK`]
+//! is written by hand and kept. `--all` prints every record instead: a section for each class with a section for each
+//! record. If a record has two lines about the same point, the later one counts; targets show the figures of every run, in
+//! order.
 
 mod class;
 mod line;
@@ -58,7 +58,7 @@ pub fn check(root: &Path) -> Result<()> {
     }
 }
 
-/// The whole page, with the part of the present one that was written by hand.
+/// Returns the whole page, with the handwritten part of the current one.
 fn page(root: &Path) -> Result<String> {
     let by_hand = match fs::read_to_string(root.join(PAGE)) {
         Ok(text) => {
@@ -73,7 +73,7 @@ fn page(root: &Path) -> Result<String> {
     Ok(summary(&records(root)?) + &by_hand)
 }
 
-/// All records, the newest first.
+/// Reads all records, the newest first.
 fn records(root: &Path) -> Result<Vec<Record>> {
     let mut paths = Vec::new();
     for folder in entries(&root.join(RECORDS))? {
@@ -107,7 +107,7 @@ fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// The generated part of the page.
+/// Returns the generated part of the page.
 fn summary(records: &[Record]) -> String {
     let mut out = OPENING.to_owned();
     for Class { name, what, .. } in CLASSES {
@@ -117,7 +117,7 @@ fn summary(records: &[Record]) -> String {
     out + &summary::sections(records)
 }
 
-/// All records, by class.
+/// Returns all records, by class.
 fn generated(records: &[Record]) -> String {
     let mut out = ALL.to_owned();
     for class in CLASSES {

@@ -1,7 +1,7 @@
-//! `cargo xtask plan`: the costs that the plan starts from, measured on this machine.
+//! `cargo xtask plan`: measures on this machine the costs that the plan starts from.
 //!
-//! The command calibrates under every mask of the CPU's features; its figures replace those in the file of this
-//! [`Family`]. Other processors than those of the families go by the worst of each row.
+//! The command calibrates under every mask of the CPU's features; its figures replace those in the file of this [`Family`].
+//! Processors of unknown families use the worst figure of each row.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,11 +14,11 @@ use crate::families::{COSTS, Family};
 use crate::processor::Cpu;
 use crate::tool::{self, Metadata, Result, cargo};
 
-/// Features that no backend's name tells: hiding them measures the same backend again, or another kernel under its name.
+/// Features that no backend is named after: hiding them measures the same backend again, or another kernel under its name.
 const NO_CIPHER: [&str; 3] = ["ifma", "fma", "apart"];
 /// The feature that all others build on.
 const BASE: &str = "ssse3";
-/// Runs of every mask: one may fall into a moment when the machine is busy.
+/// Runs of every mask, in case the machine is busy during one.
 const RUNS: usize = 7;
 
 pub fn run() -> Result<()> {
@@ -37,7 +37,7 @@ pub fn run() -> Result<()> {
         println!("calibrating under {mask:?}");
         for _ in 0..RUNS {
             let calibration = calibrate(&program, &caches, &mask)?;
-            // Under a mask keystream is taken with narrower registers.
+            // Under a mask, keystream is copied with narrower registers, so the machine's figures are those without a mask.
             samples.add(calibration, mask.is_empty());
         }
     }
@@ -46,7 +46,7 @@ pub fn run() -> Result<()> {
     family.write(&path)
 }
 
-/// Every set of features hidden, as the command takes it: once, where all build on one.
+/// Returns every set of hidden features as a mask, and only one with the feature that all others build on.
 fn masks(features: &[String]) -> Vec<String> {
     let hidden = |set: usize| {
         let features = features.iter().enumerate();
@@ -63,7 +63,7 @@ fn masks(features: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// What `oarlock devices --calibrate --json` says.
+/// The output of `oarlock devices --calibrate --json`.
 #[derive(Deserialize)]
 struct Calibration {
     features: Vec<String>,
@@ -93,9 +93,9 @@ fn calibrate(program: &Path, caches: &Path, mask: &str) -> Result<Calibration> {
     command
         .args(["devices", "--calibrate", "--json"])
         .env("OARLOCK_CPU", mask)
-        // Keeps what the owner of this machine has stored.
+        // Does not overwrite what this machine's user has stored.
         .env("XDG_CACHE_HOME", caches);
-    // From aws-lc too, which heeds no mask of ours.
+    // Hide the features from aws-lc too, which ignores our mask.
     command.env("OPENSSL_ia32cap", cpu_mask::for_openssl(mask));
     let json = tool::output(&mut command)?;
     serde_json::from_str(&json).map_err(|error| format!("`{}`: {error}", tool::line(&command)))
@@ -104,7 +104,7 @@ fn calibrate(program: &Path, caches: &Path, mask: &str) -> Result<Calibration> {
 /// The operation, the device and the backend.
 type Key = (String, String, String);
 
-/// Everything measured.
+/// All measurements.
 #[derive(Default)]
 struct Samples {
     machine: [Vec<u64>; 4],
@@ -132,15 +132,15 @@ impl Samples {
         }
     }
 
-    /// The middle: these depend on what the other core does.
+    /// Returns the medians, since these figures depend on what the other core does.
     fn machine(&self) -> String {
         let figures = self.machine.each_ref();
         let figures = figures.map(|all| rounded(quantile(all, 1, 2)).to_string());
         figures.join(" ")
     }
 
-    /// The lower quartile of setups and the upper one of rates: whatever disturbs makes both worse,
-    /// but for the few where it fell into one half of a measurement.
+    /// Returns the lower quartile of set-up times and the upper quartile of rates. Disturbances make both worse, except in
+    /// the rare cases that affect only one half of a measurement.
     fn rows(&self) -> impl Iterator<Item = String> {
         self.rows
             .iter()
@@ -160,7 +160,7 @@ fn quantile(values: &[u64], share: usize, of: usize) -> u64 {
     values.get(at).copied().unwrap_or(0)
 }
 
-/// To two digits, three where the first is a 1, so that little changes from run to run.
+/// Rounds to two digits, or three if the first is 1, so that little changes from run to run.
 fn rounded(value: u64) -> u64 {
     let digits = value.checked_ilog10().map_or(1, |digits| digits + 1);
     let is_led_by_one = value / 10_u64.pow(digits - 1) == 1;

@@ -1,8 +1,8 @@
-//! The processor that this machine has: what measured tables belong to.
+//! The processor of this machine, to which measured tables belong.
 
 use crate::tool::Result;
 
-/// What /proc/cpuinfo says.
+/// The processor as /proc/cpuinfo describes it.
 pub(crate) struct Cpu {
     pub(crate) vendor: String,
     pub(crate) family: u32,
@@ -10,18 +10,18 @@ pub(crate) struct Cpu {
 }
 
 impl Cpu {
-    /// The first and the last of its line: makers number in sixteens what is built alike.
+    /// Returns the first and last model of its line: makers number processors that are built alike in groups of sixteen.
     pub(crate) fn models(&self) -> (u32, u32) {
         (self.model & !0xf, self.model | 0xf)
     }
 
-    /// Maker, family and models, as in "AuthenticAMD 25 16-31".
+    /// Returns maker, family and models, such as "AuthenticAMD 25 16-31".
     pub(crate) fn line(&self) -> String {
         let (first, last) = self.models();
         format!("{} {} {first}-{last}", self.vendor, self.family)
     }
 
-    /// Whether such a line names it.
+    /// Whether such a line includes the processor.
     pub(crate) fn is_one_of(&self, line: &str) -> bool {
         let words: Vec<_> = line.split([' ', '-']).collect();
         let [vendor, family, first, last] = words[..] else {

@@ -1,9 +1,8 @@
 //! `cargo xtask proto`: writes the code of the cryptoserver's protocol from its .proto file.
 //!
-//! The generator and its many dependencies are a package of their own, outside of the workspace
-//! (`xtask/proto`). A test of that package compares what is checked in with what it generates; the
-//! long form of the tests runs it. [`check`] does without the generator: the first line of the
-//! generated code records a fingerprint of the .proto file and of everything generated from it.
+//! The generator and its many dependencies are a package of their own, outside of the workspace (`xtask/proto`). A test of
+//! that package compares the checked-in code with its output; the tests' long form runs it. [`check`] needs no generator:
+//! the first line of the generated code records a fingerprint of the .proto file and of everything generated from it.
 
 use std::fs;
 use std::path::Path;
@@ -32,12 +31,12 @@ pub fn run() -> Result<()> {
     Ok(())
 }
 
-/// Compares the files with what the generator writes now.
+/// Returns the command that compares the files with the generator's output.
 pub fn test(metadata: &Metadata) -> Command {
     generator(metadata, "test")
 }
 
-/// That the files were written from the .proto file as it is, and not changed since.
+/// Checks that the files were written from the current .proto file and not changed since.
 pub fn check(root: &Path) -> Result<()> {
     let whole = read(&root.join(CODE))?;
     let end = whole.iter().position(|byte| *byte == b'\n');
@@ -68,7 +67,7 @@ fn first_line(source: &[u8], code: &[u8], descriptors: &[u8]) -> String {
     format!("// Written by `cargo xtask proto` from {SOURCE} (fingerprint {fingerprint:016x}).")
 }
 
-/// FNV-1a of the parts and their lengths: it is to notice an edit that somebody forgot, not an attack.
+/// Returns FNV-1a of the parts and their lengths, which detects forgotten edits, not attacks.
 fn fingerprint(parts: &[&[u8]]) -> u64 {
     let lengths = parts.iter().flat_map(|part| part.len().to_le_bytes());
     let bytes = lengths.chain(parts.iter().flat_map(|part| part.iter().copied()));

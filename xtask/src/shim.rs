@@ -1,12 +1,12 @@
-//! C interfaces of peers, as libraries that the benchmark loads at run time.
+//! C interfaces of peers, built as libraries that the benchmark loads at run time.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::tool::{self, Result};
 
-/// Makes `library` of a C file and what is linked into it, whose own symbols stay hidden: they must
-/// not meet another copy in the process.
+/// Builds `library` from C files and what is linked into it, whose own symbols stay hidden: they must not interact with
+/// another copy in the process.
 pub fn shared(
     sources: &[PathBuf],
     defines: &[&str],

@@ -1,11 +1,11 @@
 //! `cargo xtask structure`: checks the layout of the workspace.
 //!
-//! Two checks are tables: [`edges`] lists which crate may depend on which, and [`rooms`] which files may hold `unsafe`,
-//! intrinsics, threads, the environment and `#[path]`. [`circles`] keeps the modules at the top of a crate from using each other in a
-//! circle, [`lengths`] bounds the lines of a file, and [`safety`] wants preconditions of unsafe code named. [`bench`]
-//! compares the benchmark's workspace with this one, and the last check compares generated tables, assembly, circuits
-//! and the page of figures with what their generators write. Every check fails when it finds nothing to look at, so
-//! that it cannot pass by looking in the wrong place.
+//! Two checks are tables: [`edges`] lists the crates that a crate may depend on, and [`rooms`] the files that may hold
+//! `unsafe`, intrinsics, threads, the environment and `#[path]`. [`circles`] keeps the top-level modules of a crate from
+//! using each other in a circle, [`lengths`] bounds the lines of a file, and [`safety`] requires the preconditions of unsafe
+//! code to be named. [`bench`] compares the benchmark's workspace with this one, and the last check compares generated
+//! tables, assembly, circuits and the page of figures with the output of their generators. Every check fails if it finds
+//! nothing to check, so that it cannot pass by looking in the wrong place.
 
 mod bench;
 mod circles;

@@ -1,13 +1,13 @@
-//! A second token that tests of PKCS#11 are run with: kryoptic, in addition to Debian's SoftHSM.
+//! A second token for the PKCS#11 tests: kryoptic, in addition to Debian's SoftHSM.
 
 use std::path::Path;
 
 use crate::tool::{self, Result, cargo};
 
-/// Builds `peers/kryoptic/libkryoptic.so`, where it is not yet. Returns which it is.
+/// Builds `peers/kryoptic/libkryoptic.so` unless it is there. Returns its version and path.
 ///
-/// The package `kryoptic` is a shared library alone, which cargo neither installs nor takes for a
-/// dependency: so the same few lines are written here, around the library that it is made of.
+/// The package `kryoptic` is only a shared library, which cargo neither installs nor accepts as a dependency. So this writes
+/// the same few lines around the library that it is built from.
 pub fn kryoptic(peers: &Path) -> Result<String> {
     let folder = peers.join("kryoptic");
     let library = folder.join("libkryoptic.so");
@@ -41,8 +41,7 @@ pub fn kryoptic(peers: &Path) -> Result<String> {
 }
 
 const VERSION: &str = "1.5.4";
-/// With the system's OpenSSL, of which Debian 12's 3.0 lacks what the features of elliptic curves
-/// need.
+/// A manifest for the system's OpenSSL; Debian 12's 3.0 lacks functions that the features of elliptic curves need.
 const MANIFEST: &str = r#"[package]
 name = "kryoptic"
 version = "0.0.0"

@@ -1,4 +1,4 @@
-//! Running other programs, and what cargo knows about the workspace.
+//! Runs other programs, and reads cargo's metadata of the workspace.
 
 use std::ffi::OsStr;
 use std::io;
@@ -7,10 +7,10 @@ use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 
-/// One clear line that names what was wrong and what to do.
+/// A result whose error is one line that names the problem and its remedy.
 pub type Result<T> = std::result::Result<T, String>;
 
-/// What `cargo metadata --no-deps` says.
+/// The output of `cargo metadata --no-deps`.
 #[derive(Deserialize)]
 pub struct Metadata {
     pub packages: Vec<Package>,
@@ -30,16 +30,16 @@ pub struct Package {
 #[derive(Deserialize)]
 pub struct Target {
     pub kind: Vec<String>,
-    /// The file that is its root.
+    /// Its root file.
     pub src_path: PathBuf,
 }
 
 #[derive(Deserialize)]
 pub struct Dependency {
     pub name: String,
-    /// `None` for a normal dependency, else `build` or `dev`.
+    /// `build` or `dev`; `None` for a normal dependency.
     pub kind: Option<String>,
-    /// Whether a feature brings it.
+    /// Whether it is enabled by a feature.
     #[serde(default)]
     pub optional: bool,
     /// Set for dependencies inside this repository.
@@ -61,7 +61,7 @@ impl Metadata {
         Ok(metadata)
     }
 
-    /// What cargo printed.
+    /// Parses cargo's output.
     pub fn parse(json: &str) -> Result<Self> {
         serde_json::from_str(json).map_err(|error| {
             format!(
@@ -71,8 +71,8 @@ impl Metadata {
     }
 }
 
-/// The cargo that started this program, without the variables that describe this program's own
-/// package: they would make build scripts run again.
+/// Returns the cargo that started this program, without the variables that describe this program's own package: they would
+/// make build scripts run again.
 pub fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     for (name, _) in std::env::vars_os() {
@@ -85,7 +85,7 @@ pub fn cargo() -> Command {
     command
 }
 
-/// Cargo in the workspace of the benchmark, of the repository at `root`.
+/// Returns cargo in the benchmark's workspace of the repository at `root`.
 pub fn cargo_in_bench(root: &Path, verb: &str) -> Command {
     let mut command = cargo();
     let manifest = root.join("bench/Cargo.toml");
@@ -93,7 +93,7 @@ pub fn cargo_in_bench(root: &Path, verb: &str) -> Command {
     command
 }
 
-/// Runs `command` to its end and returns what it wrote on stdout.
+/// Runs `command` and returns its stdout.
 pub fn output(command: &mut Command) -> Result<String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command
@@ -110,7 +110,7 @@ pub fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Runs `command` to its end and returns what it wrote on stdout; what it writes on stderr is shown.
+/// Runs `command` and returns its stdout; its stderr is shown.
 pub fn output_shown(command: &mut Command) -> Result<String> {
     let output = command
         .stderr(Stdio::inherit())
@@ -122,7 +122,7 @@ pub fn output_shown(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Runs `command` to its end; what it writes goes where ours does.
+/// Runs `command`, which inherits our outputs.
 pub fn status(command: &mut Command) -> Result<()> {
     let status = command
         .status()
@@ -134,7 +134,7 @@ pub fn status(command: &mut Command) -> Result<()> {
     }
 }
 
-/// Why a program did not start, and what to install.
+/// Returns the reason why a program did not start, and what to install.
 pub fn cannot_start(program: &str, error: &io::Error) -> String {
     if error.kind() == io::ErrorKind::NotFound {
         format!(
@@ -146,7 +146,7 @@ pub fn cannot_start(program: &str, error: &io::Error) -> String {
     }
 }
 
-/// A command as one would type it.
+/// Returns a command as a user would type it.
 pub fn line(command: &Command) -> String {
     let program = Path::new(command.get_program())
         .file_name()
@@ -168,7 +168,7 @@ pub fn create_dir(path: &Path) -> Result<()> {
     std::fs::create_dir_all(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Removes a folder that may be absent.
+/// Removes a directory that may be absent.
 pub fn remove_dir(path: &Path) -> Result<()> {
     match std::fs::remove_dir_all(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -178,7 +178,7 @@ pub fn remove_dir(path: &Path) -> Result<()> {
     }
 }
 
-/// The last line that says anything.
+/// Returns the last line that is not empty.
 pub fn last_line(text: &str) -> &str {
     text.lines()
         .rev()

@@ -1,4 +1,4 @@
-//! `cargo xtask vectors`: published test vectors, where the crate `oarlock-vectors` looks for them.
+//! `cargo xtask vectors`: downloads published test vectors to where the crate `oarlock-vectors` looks for them.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ const CRYPTOGRAPHY: Wheel = Wheel {
     ],
 };
 
-/// What age 1.3.2 itself is tested with.
+/// The test vectors of age 1.3.2.
 const AGE: Module = Module {
     path: "c2sp.org/CCTV/age",
     version: "v0.0.0-20260829155415-4448f2097b2d",
@@ -44,7 +44,7 @@ pub fn run() -> Result<()> {
     let fetched = fetch::wheel(&CRYPTOGRAPHY, &folder)?;
     say(CRYPTOGRAPHY.name, CRYPTOGRAPHY.version, fetched, &folder);
     let go = Go::find(&target)?;
-    // In the folder of the first, which a newer version of it replaces whole.
+    // All modules share the directory of the first, which a newer version of it replaces as a whole.
     for (module, files, name) in [
         (&AGE, "testdata", "cctv-age"),
         (&WYCHEPROOF, "testvectors_v1", "wycheproof"),

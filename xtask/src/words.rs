@@ -1,8 +1,8 @@
-//! `cargo xtask words`: refuses words by which a text is known as a translation.
+//! `cargo xtask words`: rejects words that mark a text as a translation.
 //!
-//! It looks at comments and string literals of Rust, and at the whole text of documents, headers and
-//! configurations, but not at `code` between backticks. Documents, and files outside all packages, must
-//! have none of these words. `xtask/words.txt` records the counts of packages, and none may rise.
+//! It checks comments and string literals of Rust, and the whole text of documents, headers and configurations, except
+//! `code` between backticks. Documents, and files outside all packages, must have none of these words. `xtask/words.txt`
+//! records the counts of packages, and none may rise.
 
 mod prose;
 #[cfg(test)]
@@ -15,7 +15,7 @@ use std::path::Path;
 
 use crate::tool::{Metadata, Result};
 
-/// Words with what to write instead.
+/// The words, each with its replacements.
 const WORDS: &[(&str, &str)] = &[
     ("beside", "next to, compared with, while"),
     ("anew", "again"),
@@ -25,16 +25,16 @@ const WORDS: &[(&str, &str)] = &[
     ("for ever", "forever, without end"),
     ("whoever", "the one that; name the subject"),
 ];
-/// How no doc comment begins: its first line is a sentence about the item.
+/// Words that no doc comment may begin with: its first line is a sentence about the item.
 const BEGINNINGS: &[&str] = &["Of ", "Who ", "Whoever ", "As many ", "So many "];
-/// Files and folders that are not checked, and why.
+/// Files and directories that are not checked, with the reason.
 const ALLOWED: &[(&str, &str)] = &[("xtask/src/words", "it lists the words and tests the check")];
-/// Files with text. Test data have other endings.
+/// Extensions of text files. Test data have others.
 const ENDINGS: &[&str] = &[
     "rs", "md", "toml", "h", "hpp", "c", "cpp", "proto", "py", "sh", "map", "conf", "cfg",
     "service", "socket", "yaml",
 ];
-/// Files with text and without an ending.
+/// Directories of text files without an extension.
 const FOLDERS: &[&str] = &["scripts"];
 const RECORD: &str = "xtask/words.txt";
 
@@ -73,7 +73,7 @@ pub fn run() -> Result<()> {
     }
 }
 
-/// Records the counts, unless there are more words in all than before.
+/// Records the counts, unless their sum has risen.
 pub fn record() -> Result<()> {
     let (metadata, found) = find()?;
     let root = &metadata.workspace_root;
@@ -103,7 +103,7 @@ pub fn list(package: &str) -> Result<()> {
     Ok(())
 }
 
-/// The package of a place, empty where none is allowed, and the place as it is printed.
+/// The package of a place, empty if no word is allowed there, and the place as printed.
 type Found = Vec<(String, String)>;
 
 fn counts(found: &Found) -> BTreeMap<String, usize> {
@@ -186,7 +186,7 @@ fn walk(folder: &Path, metadata: &Metadata, files: &mut usize, found: &mut Found
     Ok(())
 }
 
-/// The innermost package that has `path`, or nothing.
+/// Returns the innermost package that contains `path`, or an empty name.
 fn package(path: &Path, metadata: &Metadata) -> String {
     let packages = metadata.packages.iter();
     let around = packages.filter(|package| {
@@ -201,7 +201,7 @@ fn package(path: &Path, metadata: &Metadata) -> String {
         .unwrap_or_default()
 }
 
-/// Lines of `text`, from 1 on, with what is wrong in them.
+/// Returns the lines of `text`, from 1 on, with the words found in them.
 fn document(text: &str) -> Vec<(usize, String)> {
     let mut places = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -224,7 +224,7 @@ fn document(text: &str) -> Vec<(usize, String)> {
     places
 }
 
-/// The same for a source in Rust.
+/// Returns the same for a Rust source.
 fn source(text: &str) -> Vec<(usize, String)> {
     let mut places = document(&prose::of(text));
     let mut before = "";

@@ -1,11 +1,11 @@
-//! The benchmark, in the long form: lints, and each kind of case once, so that none breaks unseen. Judges no speed.
+//! The benchmark, in the long form: lints, and each kind of case once, so that none breaks unnoticed. Speed is not judged.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::tool::{self, Result, cargo_in_bench};
 
-/// Options that measure one of each kind, in addition to [`GLANCE`]: about four minutes in all.
+/// Options that measure one case of each kind, in addition to [`GLANCE`]: about four minutes in all.
 const KINDS: [&str; 35] = [
     "--case=aes-128-ctr --size=1k --threads=2",
     "--case=aes-256-gcm --size=1k",
@@ -43,7 +43,7 @@ const KINDS: [&str; 35] = [
     "--case=device-two-processes",
     "--case=c-*",
 ];
-/// As short as it gets.
+/// The options for the shortest run.
 const GLANCE: [&str; 2] = ["--quick", "--json"];
 
 pub fn check(root: &Path) -> Result<()> {
@@ -53,8 +53,8 @@ pub fn check(root: &Path) -> Result<()> {
     tool::status(lints.args(["--", "-D", "warnings"]))
 }
 
-/// Measures one of each kind, with releases of what takes part. Cases for which the machine lacks a program are left out,
-/// as their messages say.
+/// Measures one case of each kind, and builds the releases it needs. Cases for which the machine lacks a program are skipped
+/// with a message.
 pub fn run(root: &Path, target: &Path) -> Result<()> {
     tool::status(Command::new("make").arg("build").current_dir(root))?;
     tool::status(cargo_in_bench(root, "build").args(["--release", "--locked"]))?;

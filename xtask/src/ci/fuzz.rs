@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::tool::{self, Result, cargo};
 
-/// How long the fuzzer runs on each of [`TARGETS`].
+/// Seconds of fuzzing for each of [`TARGETS`].
 const SECONDS: u32 = 60;
 const TARGETS: [&str; 31] = [
     "ctr",
@@ -42,7 +42,7 @@ const TARGETS: [&str; 31] = [
 ];
 const CARGO_FUZZ_VERSION: &str = "0.13.1";
 
-/// The sanitizers are unstable flags of a compiler that is otherwise the stable one.
+/// Runs the fuzzer. Sanitizers need unstable flags, which this enables in the stable compiler.
 pub fn run(root: &Path, target: &Path) -> Result<()> {
     let tools = target.join("tools");
     let program = tools.join("bin/cargo-fuzz");
@@ -56,7 +56,7 @@ pub fn run(root: &Path, target: &Path) -> Result<()> {
         )?;
     }
     for name in TARGETS {
-        // What it finds stays; a crash is written below fuzz/artifacts and named on the screen.
+        // The corpus is kept; a crash is written below fuzz/artifacts and named in the output.
         let corpus = target.join("fuzz-corpus").join(name);
         tool::create_dir(&corpus)?;
         tool::status(
@@ -67,7 +67,7 @@ pub fn run(root: &Path, target: &Path) -> Result<()> {
                 .arg("--target-dir")
                 .arg(target.join("fuzz"))
                 .args(["--", &format!("-max_total_time={SECONDS}")])
-                // Silent but for what it finds and, at the end, how much it tried.
+                // Prints only findings and, at the end, the number of tries.
                 .args(["-verbosity=0", "-print_final_stats=1"])
                 .env("RUSTC_BOOTSTRAP", "1")
                 .current_dir(root),

@@ -1,4 +1,4 @@
-//! The Debian package: built of a release, installed into a root of its own by dpkg, used, and removed.
+//! The Debian package: built in release mode, installed by dpkg into a root of its own, used, and removed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,10 +7,10 @@ use std::process::Command;
 
 use crate::tool::{self, Result, cargo};
 
-/// What is built in addition to the command.
+/// The packages that are built in addition to the command.
 const PACKAGES: [&str; 4] = ["--package", "oarlock-provider", "--package", "oarlock-capi"];
 
-/// Fails unless what dpkg installs works, and nothing is left when dpkg has removed it.
+/// Fails unless the installed package works and dpkg removes it completely.
 pub fn check(workspace: &Path, target: &Path) -> Result<()> {
     let mut build = cargo();
     build.args(["build", "--release", "--locked"]);
@@ -25,7 +25,7 @@ pub fn check(workspace: &Path, target: &Path) -> Result<()> {
     for folder in ["info", "updates", "triggers"] {
         tool::create_dir(&state.join(folder))?;
     }
-    // What this machine has installed, so that dpkg looks whether the package's dependencies are met.
+    // This machine's installed packages, so that dpkg checks the package's dependencies.
     let copied = fs::copy("/var/lib/dpkg/status", state.join("status"));
     copied.map_err(|error| format!("/var/lib/dpkg/status: {error}"))?;
     let before = files(&root)?;
@@ -33,7 +33,7 @@ pub fn check(workspace: &Path, target: &Path) -> Result<()> {
     use_it(&root)?;
     dpkg(&root, "--purge", Path::new("oarlock"))?;
     let left: Vec<_> = files(&root)?.difference(&before).cloned().collect();
-    // dpkg's own.
+    // Files of dpkg itself.
     let left: Vec<_> = left
         .iter()
         .filter(|path| !path.starts_with(&state))
@@ -44,7 +44,7 @@ pub fn check(workspace: &Path, target: &Path) -> Result<()> {
     tool::remove_dir(&root)
 }
 
-/// Every program of the package, as its user would.
+/// Runs every program of the package as a user would.
 fn use_it(root: &Path) -> Result<()> {
     let command = root.join("usr/bin/oarlock");
     let file = root.join("file");
@@ -85,7 +85,7 @@ fn dpkg(root: &Path, what: &str, package: &Path) -> Result<()> {
     let log = root.join("var/lib/dpkg/log");
     command.arg(format!("--root={}", root.display()));
     command.arg(format!("--log={}", log.display()));
-    // The user's folders of programs may lack those of the system, which dpkg asks for.
+    // The user's PATH may lack the system directories that dpkg requires.
     let path = std::env::var("PATH").unwrap_or_default();
     command.env("PATH", format!("{path}:/usr/sbin:/sbin"));
     tool::output(command.arg(what).arg(package)).map(drop)

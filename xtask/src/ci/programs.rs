@@ -1,4 +1,4 @@
-//! The test programs of the workspace: built once, run concurrently.
+//! The workspace's test programs: built once, run concurrently.
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -12,34 +12,34 @@ use serde::Deserialize;
 use super::report::{Ended, Report};
 use crate::tool::{self, Metadata, Result, cargo};
 
-/// Test programs, those that take longest first.
+/// Test programs, the slowest first.
 #[derive(Clone)]
 pub struct Programs(Vec<Program>);
 
 #[derive(Clone)]
 struct Program {
-    /// The package and the target, as in `oarlock-cli it`, and what `environment` adds.
+    /// The package and the target, such as `oarlock-cli it`, and a suffix for `environment`.
     name: String,
     package: String,
     file: PathBuf,
-    /// The folder of its package, where cargo would start it.
+    /// The directory of its package, in which cargo would start it.
     folder: PathBuf,
-    /// The tests whose names hold one of these; all of them where there is none.
+    /// Substrings of the names of the tests to run; empty for all tests.
     filters: &'static [&'static str],
     environment: Vec<(&'static str, String)>,
 }
 
-/// A name and a value.
+/// The name and value of an environment variable.
 pub type Variable<'a> = (&'static str, &'a str);
 
-/// Packages whose programs start first: they wait for real programs, and so take longest.
+/// Packages whose programs start first: they wait for other programs, and so take longest.
 const FIRST: [&str; 4] = ["oarlock-provider", "oarlock-cli", "oarlock-net", "oarlock"];
-/// The target that checks how much of a thread's stack kernels take.
+/// The target that checks the kernels' use of a thread's stack.
 const STACK: &str = "stack";
-/// A program that takes longer hangs. Those of the provider take the longest: in the long form their
+/// The time after which a program counts as hanging. The provider's programs take longest: in the long form their
 /// differential test alone takes some 12 minutes.
 const PROGRAM_SECONDS_MAX: u64 = 1800;
-/// A program's output ends with it, unless it leaves a process behind.
+/// The time to wait for more output of a program that has ended but left a process behind.
 const LEFT_BEHIND: Duration = Duration::from_secs(10);
 
 impl Programs {
@@ -65,9 +65,9 @@ impl Programs {
         Ok(Self(built(command.args(["--workspace", "--all-targets"]))?))
     }
 
-    /// Compiles the check of stacks as a program has the crate that says nothing about its optimization:
-    /// frames of kernels are far larger then. With the features of the whole workspace, for which all that others
-    /// wrote is compiled already.
+    /// Compiles the stack check with the optimization that a dependent program has by default, none: frames of kernels are
+    /// far larger then. It uses the features of the whole workspace, for which all foreign crates have been compiled
+    /// already.
     pub fn build_unoptimized() -> Result<Self> {
         let mut command = cargo();
         command.args(["test", "--no-run", "--workspace", "--test", STACK]);
@@ -84,19 +84,19 @@ impl Programs {
         Ok(programs)
     }
 
-    /// Those of some packages.
+    /// Returns the programs of some packages.
     pub fn of(&self, packages: &[&str]) -> Self {
         let is_of = |program: &&Program| packages.contains(&program.package.as_str());
         Self(self.0.iter().filter(is_of).cloned().collect())
     }
 
-    /// All others.
+    /// Returns the programs of all other packages.
     pub fn without(&self, packages: &[&str]) -> Self {
         let is_other = |program: &&Program| !packages.contains(&program.package.as_str());
         Self(self.0.iter().filter(is_other).cloned().collect())
     }
 
-    /// Those alone of their tests whose names hold one of `filters`.
+    /// Restricts the programs to tests whose names contain one of `filters`.
     pub fn only(mut self, filters: &'static [&'static str]) -> Self {
         for program in &mut self.0 {
             program.filters = filters;
@@ -104,7 +104,7 @@ impl Programs {
         self
     }
 
-    /// The same with a variable in their environment.
+    /// Returns the programs with a variable in their environment.
     pub fn with(mut self, (name, value): Variable<'_>) -> Self {
         for program in &mut self.0 {
             program.environment.push((name, value.to_owned()));
@@ -113,14 +113,13 @@ impl Programs {
         self
     }
 
-    /// These, then others.
+    /// Returns these programs followed by others.
     pub fn and(mut self, others: Self) -> Self {
         self.0.extend(others.0);
         self
     }
 
-    /// Runs them all, as many at a time as there are CPUs, and prints what each one said when it has
-    /// ended.
+    /// Runs all programs, one for each CPU at a time, and prints each one's output when it has ended.
     pub fn run(&self, report: &mut Report) -> Result<()> {
         let at_once = std::thread::available_parallelism().map_or(1, usize::from);
         let queue: Mutex<VecDeque<&Program>> = Mutex::new(self.0.iter().collect());
@@ -162,18 +161,18 @@ impl Program {
     fn run_to_end(&self) -> Result<(String, Option<String>)> {
         let failed = |error: std::io::Error| format!("{}: {error}", self.file.display());
         let (output, writer) = std::io::pipe().map_err(failed)?;
-        // A shell starts its background jobs with SIGINT ignored, nohup with SIGHUP, and so would the commands be whose
-        // signals are tested.
+        // A shell starts its background jobs with SIGINT ignored, and nohup with SIGHUP ignored. Commands whose signal
+        // handling is tested would inherit that.
         let mut command = Command::new("env");
         command
             .arg("--default-signal=HUP,INT,QUIT,TERM,PIPE")
             .arg(&self.file)
             .current_dir(&self.folder)
             .args(self.filters)
-            // The seconds of each test: an option that the harness calls unstable.
+            // Reports the seconds of each test; the harness calls this option unstable.
             .args(["-Z", "unstable-options", "--report-time"])
             .env("RUSTC_BOOTSTRAP", "1")
-            // As cargo would: what this program inherited is about itself.
+            // The variables that cargo would set; the inherited ones describe this program.
             .env("CARGO_MANIFEST_DIR", &self.folder)
             .env("CARGO_PKG_NAME", &self.package)
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
@@ -181,7 +180,7 @@ impl Program {
             .stdout(writer.try_clone().map_err(failed)?)
             .stderr(writer);
         let mut child = command.spawn().map_err(failed)?;
-        drop(command); // its ends of the pipe with it
+        drop(command); // drops its ends of the pipe
         let reader = Reader::start(output);
         let process = child.id();
         let (done, is_done) = std::sync::mpsc::channel::<()>();
@@ -209,7 +208,7 @@ impl Program {
     }
 }
 
-/// Runs cargo with a build of tests. Returns the test programs that it made.
+/// Runs cargo with a build of tests. Returns the test programs that it built.
 fn built(command: &mut Command) -> Result<Vec<Program>> {
     let metadata = Metadata::load_with_bench()?;
     let json =
@@ -217,7 +216,7 @@ fn built(command: &mut Command) -> Result<Vec<Program>> {
     let mut programs = Vec::new();
     for line in json.lines() {
         let Ok(artifact) = serde_json::from_str::<Artifact>(line) else {
-            continue; // a message of another kind
+            continue; // another kind of message
         };
         let Some(file) = artifact.executable.filter(|_| artifact.profile.test) else {
             continue;
@@ -249,8 +248,8 @@ fn built(command: &mut Command) -> Result<Vec<Program>> {
     Ok(programs)
 }
 
-/// Reads what a program says, on a thread of its own: what the program leaves behind may hold the
-/// other end open.
+/// Reads a program's output on a thread of its own, because processes that the program leaves behind may keep the other end
+/// open.
 struct Reader(std::sync::mpsc::Receiver<Vec<u8>>);
 
 impl Reader {
@@ -267,7 +266,7 @@ impl Reader {
         Self(receiver)
     }
 
-    /// What was said, now that the program has ended, and whether that is all.
+    /// Returns the output after the program has ended, and whether it is complete.
     fn rest(self) -> (Vec<u8>, bool) {
         let mut bytes = Vec::new();
         let until = Instant::now() + LEFT_BEHIND;

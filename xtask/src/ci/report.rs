@@ -1,16 +1,16 @@
-//! What the tests said: how many passed, which took long, which were skipped.
+//! The report of the tests: how many passed, which were slow, which were skipped.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
 use crate::tool::{self, Result};
 
-/// Tests that may be skipped, where the machine lacks what they need, and why that is no fault. A
-/// test that is skipped and not named here fails the run.
+/// Tests that may be skipped if the machine lacks what they need, with the reason why that is acceptable. A skipped test
+/// that is not listed here fails the run.
 ///
-/// The end of a test's full name, or with `::` at its end a module, for all tests in it.
+/// An entry is the end of a test's full name, or ends with `::` and is a module, for all tests in it.
 const MAY_BE_SKIPPED: &[(&str, &str)] = &[
-    // oarlock-cli: rage takes minutes to build, so the long form alone does it.
+    // oarlock-cli: rage takes minutes to build, so only the long form builds it.
     ("age_peers::rage_is_the_one_that_is_meant", RAGE),
     ("age_peers::rage_reads_what_is_written", RAGE),
     ("age_peers::what_rage_writes_is_read", RAGE),
@@ -20,8 +20,7 @@ const MAY_BE_SKIPPED: &[(&str, &str)] = &[
     ),
     ("age_peers::passphrases_are_those_of_rage", RAGE),
     ("the_first_steps_of_the_page_work_as_printed", NETWORKS),
-    // oarlock-kernels: one body of tests for every way to the same bytes; the portable one is never
-    // skipped.
+    // oarlock-kernels: one body of tests for all backends; the portable one is never skipped.
     ("aes_ni::", INSTRUCTIONS),
     ("vaes256::", INSTRUCTIONS),
     ("vaes512::", INSTRUCTIONS),
@@ -29,7 +28,7 @@ const MAY_BE_SKIPPED: &[(&str, &str)] = &[
     ("face_shared::", INSTRUCTIONS),
     ("memory::a_dropped_table_is_wiped", INSTRUCTIONS),
     ("modexp::", INSTRUCTIONS),
-    // Those of the backends that the CPU lacks, within tests that run with the others.
+    // Tests of backends that the CPU lacks, inside tests that run with the others.
     ("words::", INSTRUCTIONS),
     // oarlock.
     (
@@ -59,11 +58,11 @@ const KEYS_AS_OBJECTS: &str =
 const SLOWEST_SHOWN: usize = 20;
 const LINES_QUOTED: usize = 12;
 
-/// How a test program ended, and all that it wrote.
+/// The result of a test program, with its output.
 pub struct Ended {
     pub text: String,
     pub seconds: f64,
-    /// Why it did not succeed.
+    /// The reason why it did not succeed.
     pub fault: Option<String>,
 }
 
@@ -71,20 +70,20 @@ pub struct Ended {
 pub struct Report {
     passed: u64,
     failed: u64,
-    /// Programs that did not succeed, with what they said.
+    /// Programs that did not succeed, with the reason.
     failures: Vec<(String, String)>,
-    /// Program and test, and the first lines of what it said.
+    /// Program and test, with the first lines of the test's output.
     failed_tests: Vec<(String, Vec<String>)>,
-    /// Which of them is quoted by the lines that come now.
+    /// The index of the failed test whose output the current lines quote.
     quoted: Option<usize>,
-    /// Program and test.
+    /// Seconds, program and test.
     slow: Vec<(f64, String)>,
     /// Test and reason.
     skipped: Vec<(String, String)>,
 }
 
 impl Report {
-    /// Adds a test program, and prints what it said.
+    /// Adds a test program and prints its output.
     pub fn add_program(&mut self, name: &str, ended: Ended) {
         println!("\n-- {name}: {:.1} s", ended.seconds);
         for line in ended.text.lines() {
@@ -97,7 +96,7 @@ impl Report {
         }
     }
 
-    /// Adds one line that a test program wrote.
+    /// Adds one line of a test program's output.
     pub fn add_line(&mut self, program: &str, line: &str) {
         let line = line.trim();
         if let Some(result) = line.strip_prefix("test result: ") {
@@ -114,7 +113,7 @@ impl Report {
             }
         } else if let Some(skipped) = line.strip_prefix("skipped: ") {
             let (test, why) = skipped.split_once(": ").unwrap_or((skipped, "no reason"));
-            // With its program: one that has a file to itself names its tests without a module.
+            // The name includes the program, because a program with a single test file names its tests without a module.
             let target = program
                 .split(" with ")
                 .next()
@@ -141,7 +140,7 @@ impl Report {
         }
     }
 
-    /// Whether all programs so far succeeded.
+    /// Returns an error unless all programs so far have succeeded.
     pub fn verdict(&self) -> Result<()> {
         match self.failures.len() {
             0 => Ok(()),
@@ -149,7 +148,7 @@ impl Report {
         }
     }
 
-    /// Whether the run counts as one.
+    /// Returns an error unless all programs succeeded and the run counts as complete.
     pub fn check(&self) -> Result<()> {
         self.verdict()?;
         if self.passed == 0 {
@@ -172,7 +171,7 @@ impl Report {
         }
     }
 
-    /// The closing line.
+    /// Returns the closing line.
     pub fn totals(&self) -> String {
         let (passed, failed) = (self.passed, self.failed.max(self.failures.len() as u64));
         match self.skipped.len() {
@@ -181,7 +180,7 @@ impl Report {
         }
     }
 
-    /// Says once more, at the end of a long text, what failed.
+    /// Prints the failures again, at the end of a long output.
     pub fn print_failures(&self) {
         for (name, fault) in &self.failures {
             println!("failed: {name}: {fault}");
@@ -211,7 +210,7 @@ impl Report {
     }
 }
 
-/// Why the run may do without a test, where it may.
+/// Returns the reason why a test may be skipped, if it may.
 fn why_it_may_be_skipped(test: &str) -> Option<&'static str> {
     let test = format!("::{test}");
     let is_listed = |name: &str| match name.ends_with("::") {
@@ -222,19 +221,19 @@ fn why_it_may_be_skipped(test: &str) -> Option<&'static str> {
     listed.find_map(|(name, why)| is_listed(name).then_some(*why))
 }
 
-/// `test a::b ... ok <0.123s>`: the test and its seconds.
+/// Parses `test a::b ... ok <0.123s>` into the test and its seconds.
 fn timed(line: &str) -> Option<(&str, f64)> {
     let (test, rest) = line.strip_prefix("test ")?.split_once(" ... ")?;
     let seconds = rest.rsplit_once('<')?.1.strip_suffix("s>")?;
     Some((test, seconds.parse().ok()?))
 }
 
-/// `---- a::b stdout ----`: the test that failed, whose words follow.
+/// Parses `---- a::b stdout ----`: the failed test whose output follows.
 fn quotation(line: &str) -> Option<&str> {
     line.strip_prefix("---- ")?.strip_suffix(" stdout ----")
 }
 
-/// Runs cargo with tests, shows what they say as they say it, and counts.
+/// Runs cargo with tests, forwards the output as it appears, and counts the tests.
 pub fn shown(command: &mut Command, report: &mut Report) -> Result<()> {
     shown_on(&mut std::io::stdout(), command, report)
 }
@@ -358,7 +357,7 @@ mod tests {
         let mut report = Report::default();
         let script = "echo 'test result: FAILED. 1 passed; 1 failed; 0 ignored'; exit 101";
         let mut command = Command::new("sh");
-        // Not on the screen: a run of this test would count its line.
+        // Not to the screen, because a run of this test would count its line.
         let error = shown_on(
             &mut std::io::sink(),
             command.args(["-c", script]),

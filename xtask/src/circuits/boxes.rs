@@ -1,30 +1,30 @@
-//! S-boxes as their standards have them.
+//! The S-boxes of the standards.
 
 /// A cipher with S-boxes.
 pub(super) struct Cipher {
     pub(super) name: &'static str,
     pub(super) title: &'static str,
-    /// What the standard calls the first box.
+    /// The standard's number of the first box.
     pub(super) first_number: usize,
     inputs: usize,
     outputs: usize,
     tables: &'static [&'static [u8]],
-    /// The entry of the table for an input.
+    /// Returns the table's entry for an input.
     entry: fn(usize) -> usize,
-    /// Whether bit 0 of numbers comes first, not last.
+    /// Whether bit 0 of a number comes first instead of last.
     low_first: bool,
-    /// The trait of registers.
+    /// The trait of a register.
     pub(super) plane: &'static str,
-    /// The files with two and with three operands.
+    /// The generated files with two-operand and three-operand gates.
     pub(super) gates: &'static str,
     pub(super) ternary: &'static str,
 }
 
-/// Bit v of a word is what an input or an output is for input v of the box.
+/// An S-box as bit planes: bit v of a word is the value of that input or output for the box's input v.
 pub(super) struct SBox {
     pub(super) inputs: Vec<u64>,
     pub(super) outputs: Vec<u64>,
-    /// The bits that count.
+    /// The bits that are in use.
     pub(super) mask: u64,
 }
 
@@ -59,7 +59,7 @@ pub(super) const CIPHERS: &[Cipher] = &[
         inputs: 6,
         outputs: 4,
         tables: &DES,
-        // The first and the last bit are the row.
+        // The first and the last bit select the row.
         entry: |v| 16 * (v >> 5 << 1 | v & 1) + (v >> 1 & 15),
         low_first: false,
         plane: "Plane",

@@ -1,25 +1,25 @@
-//! Gates: what they compute, and how they are written.
+//! Gates: their values and their text.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::tool::Result;
 
-/// A gate of values by their numbers: the inputs' come first, then the gates'.
+/// A gate on numbered values: inputs come first, then gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gate {
     And(usize, usize),
     Or(usize, usize),
     Xor(usize, usize),
-    /// The first and not the second.
+    /// The first operand and not the second.
     AndNot(usize, usize),
     Not(usize),
-    /// Bit 4 a + 2 b + c of the table.
+    /// A lookup table: bit 4 a + 2 b + c of the first field.
     LookUp(u8, usize, usize, usize),
 }
 
 impl Gate {
-    /// Its value, of those before it.
+    /// Returns the gate's value from the values before it.
     pub(super) fn of(self, values: &[u64]) -> u64 {
         match self {
             Self::And(a, b) => values[a] & values[b],
@@ -43,7 +43,7 @@ impl Gate {
         }
     }
 
-    /// The values that it takes.
+    /// Returns the numbers of the gate's operands.
     pub(super) fn operands(self) -> Vec<usize> {
         match self {
             Self::And(a, b) | Self::Or(a, b) | Self::Xor(a, b) | Self::AndNot(a, b) => vec![a, b],

@@ -1,24 +1,23 @@
 //! The search for small circuits: the recursive method of "Reducing the gate count of bitslice DES"
 //! (Kwan, 2000), over a pool of gates that all outputs share.
 //!
-//! A function that one to three more gates on the pool give is done. Any other is divided by one of the
-//! inputs: what the function has to be on one half of the rows does not matter on the other, and the
-//! two come together in a gate or two. Which input, and how they come together, is tried in random
-//! order; the fewest gates win.
+//! A function that one to three more gates on the pool can compute is done. Any other is divided by one of the inputs: its
+//! value on one half of the rows does not matter for the other half, and one or two gates combine the halves. The input and
+//! the kind of combination are tried in random order; the fewest gates win.
 
 use std::time::{Duration, Instant};
 
 use super::boxes::SBox;
 use super::gate::Gate;
 
-/// Gates, and which values are the outputs.
+/// Gates, and the values that are outputs.
 pub(super) struct Circuit {
     pub(super) gates: Vec<Gate>,
     pub(super) outputs: Vec<usize>,
 }
 
-/// The smallest circuit of gates with that many `operands` that a search of `time` finds; `None` unless
-/// it has fewer than `gates`. One of at most `enough` ends the search.
+/// Returns the smallest circuit of gates with `operands` operands that a search of length `time` finds; `None` unless it has
+/// fewer than `gates` gates. A circuit of at most `enough` gates ends the search.
 pub(super) fn smaller(
     s_box: SBox,
     operands: usize,
@@ -40,7 +39,7 @@ pub(super) fn smaller(
         };
         let mut order: Vec<_> = (0..s_box.outputs.len()).collect();
         random.shuffle(&mut order);
-        // What an output takes at least, and what turns out not to be used.
+        // The gates that an output needs at least, and the gates that may turn out to be unused.
         let (each, slack) = if operands == 3 { (2, 6) } else { (4, 6) };
         let mut pool = Pool::of(&s_box);
         let mut outputs = vec![0; order.len()];
@@ -65,7 +64,7 @@ pub(super) fn smaller(
     best
 }
 
-/// How many ways are tried at every depth.
+/// The number of ways that are tried at each depth.
 const WIDTHS: [[usize; 7]; 4] = [
     [12, 8, 6, 4, 2, 1, 1],
     [20, 10, 4, 2, 2, 1, 1],
@@ -75,10 +74,10 @@ const WIDTHS: [[usize; 7]; 4] = [
 
 const ATTEMPT: Duration = Duration::from_secs(15);
 
-/// With more values than this, five of them are too many to try.
+/// With more values than this, there are too many combinations of five to try.
 const VALUES_FOR_FIVE_MAX: usize = 36;
 
-/// A function, where it matters.
+/// A function on the rows where its value matters.
 #[derive(Clone, Copy)]
 struct Target {
     rows: u64,
@@ -104,7 +103,7 @@ impl Target {
         }
     }
 
-    /// Whether it is both, true and false, among these rows.
+    /// Whether the function takes both values among these rows.
     fn is_mixed(self, rows: u64) -> bool {
         let rows = rows & self.mask;
         rows & self.rows != 0 && rows & !self.rows != 0
@@ -114,7 +113,7 @@ impl Target {
 #[derive(Clone)]
 struct Pool {
     values: Vec<u64>,
-    /// The gates of the values beyond the inputs.
+    /// The gates of the values after the inputs.
     gates: Vec<Gate>,
 }
 
@@ -136,7 +135,7 @@ impl Pool {
         self.values.len() - 1
     }
 
-    /// Without the gates that no output needs.
+    /// Returns the circuit without gates that no output needs.
     fn used(&self, outputs: &[usize]) -> Circuit {
         let inputs = self.values.len() - self.gates.len();
         let mut is_used = vec![false; self.values.len()];
@@ -174,7 +173,7 @@ struct Search {
 }
 
 impl Search {
-    /// The number of a value that is `target`, made of at most `values_max` values. `divided` has a bit
+    /// Returns the number of a value that equals `target`, with at most `values_max` values in total. `divided` has a bit
     /// for every input that the rows were divided by.
     fn make(
         &mut self,
@@ -191,7 +190,7 @@ impl Search {
         if few.is_some() {
             return few;
         }
-        // One more than `few` has tried.
+        // One gate more than `few` has tried.
         let least = if self.is_ternary { 2 } else { 3 };
         if pool.values.len() + least > values_max || Instant::now() > self.deadline {
             return None;
@@ -228,7 +227,7 @@ impl Search {
         Some(value)
     }
 
-    /// One half of the rows, then the other, and a gate that chooses.
+    /// Computes one half of the rows, then the other, and a gate that selects.
     fn multiplex(
         &mut self,
         pool: &mut Pool,
@@ -258,7 +257,7 @@ impl Search {
         Some(pool.add(Gate::LookUp(CHOOSE, input, high, low)))
     }
 
-    /// A function that is right on one half of the rows, and another that mends the other half.
+    /// Computes a function that is right on one half of the rows, and another that corrects the other half.
     fn divide(
         &mut self,
         pool: &mut Pool,
@@ -294,8 +293,8 @@ impl Search {
                 let mend = pool.add(Gate::Or(input, mend));
                 Some(pool.add(Gate::Xor(base, mend)))
             }
-            // base | (input & mend), and the same with the input inverted: the base may be anything
-            // where both, mend and target, are true.
+            // base | (input & mend), and the same with the input inverted: the base may be anything where both mend and
+            // target are true.
             3 | 4 => {
                 let half = if form == 3 { rows } else { !rows };
                 let mend = make(pool, target.within(half))?;
@@ -319,7 +318,7 @@ impl Search {
     }
 }
 
-/// `target` by at most three gates with two operands.
+/// Finds `target` with at most three two-operand gates.
 fn few_gates(pool: &mut Pool, target: Target, values_max: usize) -> Option<usize> {
     let count = pool.values.len();
     let known = |value: &u64| target.is(*value);
@@ -349,7 +348,7 @@ fn few_gates(pool: &mut Pool, target: Target, values_max: usize) -> Option<usize
     }
     let wanted = target.rows & target.mask;
     for &(pair, gate) in &pairs {
-        // What a third value has to be like depends on the gate that joins it.
+        // The gate that joins a third value determines what the value must be.
         let joined = |of: fn(usize, usize) -> Gate, fits: &dyn Fn(u64) -> bool| {
             let third = pool
                 .values
@@ -373,7 +372,7 @@ fn few_gates(pool: &mut Pool, target: Target, values_max: usize) -> Option<usize
             second = third.map(|third| Gate::AndNot(third, count));
         }
         if let Some(second) = second {
-            // New, or the loops before would have found it.
+            // A new value, or the loops above would have found it.
             let place = pool.add(gate);
             let mut names: Vec<_> = (0..=count).collect();
             names[count] = place;
@@ -386,7 +385,7 @@ fn few_gates(pool: &mut Pool, target: Target, values_max: usize) -> Option<usize
     two_pairs(pool, pairs, wanted, target.mask)
 }
 
-/// A gate of two gates.
+/// Finds `target` as a gate of two gates.
 fn two_pairs(
     pool: &mut Pool,
     mut pairs: Vec<(u64, Gate)>,
@@ -426,7 +425,7 @@ fn two_pairs(
     None
 }
 
-/// The most values of which all pairs are tried.
+/// The most values for which all pairs are tried.
 const PAIRS_MAX: usize = 1500;
 
 fn gates_of(a: usize, b: usize) -> [Gate; 5] {
@@ -439,7 +438,7 @@ fn gates_of(a: usize, b: usize) -> [Gate; 5] {
     ]
 }
 
-/// `target` by at most two gates with three operands.
+/// Finds `target` with at most two three-operand gates.
 fn few_ternary(pool: &mut Pool, target: Target, values_max: usize) -> Option<usize> {
     let values = pool.values.clone();
     let count = values.len();
@@ -495,7 +494,7 @@ fn few_ternary(pool: &mut Pool, target: Target, values_max: usize) -> Option<usi
     None
 }
 
-/// The rows in which the operands are the bits of `row`, the first one the highest.
+/// Returns the rows in which the operands have the bits of `row`, the first operand the highest.
 fn cell(operands: &[u64], row: usize) -> u64 {
     let bits = operands.iter().rev().enumerate();
     bits.fold(u64::MAX, |rows, (i, operand)| {
@@ -507,7 +506,7 @@ fn cell(operands: &[u64], row: usize) -> u64 {
     })
 }
 
-/// `target`, a function of five values, by a gate of three of them and one of that and the other two.
+/// Finds `target`, a function of five values, as a gate of three of them followed by one of that gate and the other two.
 fn two_ternary(pool: &mut Pool, target: Target, five: [usize; 5]) -> Option<usize> {
     for x in 0..5 {
         for y in 0..x {
@@ -518,8 +517,8 @@ fn two_ternary(pool: &mut Pool, target: Target, five: [usize; 5]) -> Option<usiz
                 .collect();
             let outer_values = outer.map(|value| pool.values[value]);
             let inner_values: Vec<_> = inner.iter().map(|value| pool.values[*value]).collect();
-            // For every value of the inner three: of the outer two, where the target is true, and where
-            // it is false.
+            // For every value of the inner three: the values of the outer two for which the target is true, and those for
+            // which it is false.
             let needs: Vec<[u8; 2]> = (0..8)
                 .map(|row| {
                     let rows = cell(&inner_values, row) & target.mask;
@@ -554,7 +553,7 @@ fn two_ternary(pool: &mut Pool, target: Target, five: [usize; 5]) -> Option<usiz
     None
 }
 
-/// Which of the eight are in the second of two classes, such that none contradict each other within one.
+/// Splits the eight into two classes without contradictions within a class. Returns the second class as a bit mask.
 fn two_classes(needs: &[[u8; 2]]) -> Option<u8> {
     let differ =
         |a: usize, b: usize| needs[a][0] & needs[b][1] != 0 || needs[a][1] & needs[b][0] != 0;
@@ -580,7 +579,7 @@ fn two_classes(needs: &[[u8; 2]]) -> Option<u8> {
     Some(second.fold(0, |table, i| table | 1 << i))
 }
 
-/// Numbers that are the same in every run (xorshift).
+/// A generator of the same numbers in every run (xorshift).
 struct Random(u64);
 
 impl Random {

@@ -1,6 +1,6 @@
-//! The text of a function in assembly: registers, operands, instructions.
+//! The text of an assembly function: registers, operands, instructions.
 
-/// Where a line of an operand lies: a general register, and lines from there.
+/// The place of an operand: a general register, and an offset in lines.
 #[derive(Clone, Copy)]
 pub struct Place(pub &'static str, pub usize);
 
@@ -13,14 +13,12 @@ impl Place {
     }
 }
 
-/// Registers of a selection during a square: those that name the numbers of entries, the first of these
-/// entries, and where what is selected goes; the bytes from an entry to the next, a number or in a
-/// register; one register for the lanes' indices, two for what is on the way.
+/// Registers of a selection during a square: pointers to the entries' numbers, to the first entry, and to the destination;
+/// the stride between entries, a number or a register; one register for the lanes' indices, and two for data in transit.
 ///
-/// Each entry is merged into what is there, in the lanes that want it, and whole lines are stored. A
-/// merge takes a port that `vpmadd52` needs. A store under a mask takes none, but **how long it takes
-/// depends on the mask**, which is secret: with such stores, exponents of zeros took 1 to 3 % longer
-/// than others (docs/internals/constant-time.md).
+/// Each entry is merged into the destination's lines in the lanes that select it, and whole lines are stored. A merge
+/// occupies a port that `vpmadd52` needs. A masked store occupies none, but **its duration depends on the mask**, which is
+/// secret: with such stores, exponents of zeros took 1 to 3 % longer than others (docs/internals/constant-time.md).
 #[derive(Clone, Copy)]
 pub struct Selection<'a> {
     pub numbers: &'static str,
@@ -31,7 +29,7 @@ pub struct Selection<'a> {
     pub data: [Zmm; 2],
 }
 
-/// The text of one function, and what it is made of.
+/// The text of one function, and the state of its generation.
 #[derive(Default)]
 pub struct Assembly {
     pub lines: Vec<String>,
@@ -48,7 +46,7 @@ impl Assembly {
         self.end_without_vectors()
     }
 
-    /// As it is: no vector register was used.
+    /// Ends a function that used no vector register.
     pub fn end_without_vectors(self) -> String {
         format!("{HEADER}{}", self.lines.concat())
     }
@@ -81,7 +79,7 @@ impl Assembly {
         self.line(format_args!("vpmadd52luq {sum}, {a}, {b}"));
     }
 
-    /// Spreads the lines of `other` among those since `start`.
+    /// Spreads the lines of `other` evenly among those since `start`.
     pub fn interleave(&mut self, start: usize, other: Self) {
         let own = self.lines.split_off(start);
         let (count, others) = (own.len(), other.lines.len());
@@ -93,8 +91,7 @@ impl Assembly {
         }
     }
 
-    /// Loads the pointers that a selection needs from the four at rdx, the first of which points to the lanes'
-    /// indices.
+    /// Loads the pointers that a selection needs from the four at rdx, the first of which points to the lanes' indices.
     pub fn begin_selection(&mut self, selection: Selection<'_>) {
         let Selection {
             numbers,
@@ -110,7 +107,7 @@ impl Assembly {
         self.line(format_args!("mov {to}, [rdx + 24]"));
     }
 
-    /// What one square reads, of these digits.
+    /// Selects from the entries that one square reads, for this number of digits.
     pub fn select_digits(&mut self, selection: Selection<'_>, digits: usize) {
         for entry in 0..ENTRIES {
             let mask = 1 + entry % 2;
@@ -125,7 +122,7 @@ impl Assembly {
         }
     }
 
-    /// The mask becomes which lanes want the entry.
+    /// Sets the mask to the lanes that select the entry.
     pub fn select_lanes(&mut self, selection: Selection<'_>, entry: usize, mask: usize) {
         let Selection { numbers, index, .. } = selection;
         let at = 8 * entry;
@@ -134,7 +131,7 @@ impl Assembly {
         ));
     }
 
-    /// What is there gets the entry's digit in these lanes.
+    /// Replaces the destination's digit by the entry's in the lanes of the mask.
     pub fn merge_lanes(&mut self, there: Place, mask: usize, entry: String, data: Zmm) {
         self.load(data, there.digit(0));
         self.line(format_args!("vmovdqu64 {data}{{k{mask}}}, {entry}"));
@@ -161,8 +158,7 @@ pub const A: Place = Place("rsi", 0);
 pub const B: Place = Place("rdx", 0);
 pub const N: Place = Place("rcx", 1); // after -1 / N
 pub const T: Place = Place("r8", 0);
-/// Bits of an index. A window of the exponent has as many squares, and each reads as many entries: a
-/// quarter of them.
+/// Bits of an index. A window of the exponent has the same number of squares, each of which reads a quarter of the entries.
 pub const WINDOW: usize = 4;
 pub const ENTRIES: usize = (1 << WINDOW) / WINDOW;
 pub const HEADER: &str = "# Written by `cargo xtask kernels` (xtask/src/kernels.rs).\n";

@@ -1,9 +1,8 @@
 //! Loops over blocks of five digits.
 //!
-//! A product of two blocks takes 50 multiplications, ten loads and no store: the sums of its nine
-//! columns stay in registers, those of low halves (`l`) apart from those of high halves (`h`), so that
-//! 18 chains of dependent additions hide the latency of `vpmadd52`. What is written is, for operands of
-//! `b` blocks,
+//! A product of two blocks takes 50 multiplications, ten loads and no store: the sums of its nine columns stay in registers,
+//! low halves (`l`) separate from high halves (`h`), so that 18 chains of dependent additions hide the latency of
+//! `vpmadd52`. For operands of `b` blocks, the code computes
 //!
 //! ```text
 //! for k in 0..2b-1:  column k of T = sum of A[i] B[k-i]               (a square doubles i < k-i)
@@ -14,17 +13,17 @@
 
 use super::assembly::{Assembly, N, OUT, Place, Selection, Zmm};
 
-/// OUT = A B / 2^260b mod N, for as many blocks as r9 says.
+/// Computes OUT = A B / 2^260b mod N, for the number of blocks in r9.
 pub fn multiply() -> Assembly {
     whole(Assembly::multiply_looped)
 }
 
-/// OUT = A A / 2^260b mod N.
+/// Computes OUT = A A / 2^260b mod N.
 pub fn square() -> Assembly {
     whole(|text| text.square_looped(None))
 }
 
-/// As `square`, with a selection going on at the same time.
+/// Like `square`, with a concurrent selection.
 pub fn square_and_select() -> Assembly {
     let selection = Selection {
         numbers: "rbp",
@@ -51,7 +50,7 @@ fn whole(product: impl FnOnce(&mut Assembly)) -> Assembly {
 }
 
 impl Assembly {
-    /// T = A B, of as many blocks as r9 says.
+    /// Computes T = A B, for the number of blocks in r9.
     fn multiply_looped(&mut self) {
         self.clear_carried();
         self.line(format_args!("mov r10, rsi")); // A[first i]
@@ -83,7 +82,7 @@ impl Assembly {
         self.store_carried(Place("r15", 0));
     }
 
-    /// T = A A, in the same way.
+    /// Computes T = A A, in the same way.
     fn square_looped(&mut self, selection: Option<Selection<'_>>) {
         self.clear_carried();
         self.line(format_args!("mov r10, rsi")); // A[first i]
@@ -92,7 +91,7 @@ impl Assembly {
         self.line(format_args!("xor r14d, r14d")); // k
         self.line(format_args!("mov r15, r8")); // T[k]
         if let Some(selection) = selection {
-            // Of what it needs, rsi is free from here on, and rdx after that.
+            // After this, rsi is free, and then rdx.
             self.begin_selection(selection);
         }
         self.label(2);
@@ -106,7 +105,7 @@ impl Assembly {
         self.label(3);
         self.line(format_args!("test r14, 1"));
         self.line(format_args!("jnz 4f"));
-        // With every i < k / 2 done, rax is at A[k / 2].
+        // After every i < k / 2, rax points to A[k / 2].
         self.block_square(Place("rax", 0), selection);
         self.line(format_args!("jmp 5f"));
         self.label(4);
@@ -133,7 +132,7 @@ impl Assembly {
         self.store_carried(Place("r15", 0));
     }
 
-    /// OUT = T / 2^260b mod N, in the same way.
+    /// Computes OUT = T / 2^260b mod N, in the same way.
     fn reduce_looped(&mut self) {
         self.begin_reduction();
         self.line(format_args!("lea r11, [rcx + 64]")); // N[k - first i]
@@ -174,7 +173,7 @@ impl Assembly {
         self.store_result(Place("r15", 0), OUT);
     }
 
-    /// r13 products of a block from rax on upwards, and one from rbx on downwards.
+    /// Adds r13 products of a block from rax upwards and one from rbx downwards.
     fn products(&mut self) {
         self.label(9);
         self.block_product(Place("rax", 0), Place("rbx", 0));
@@ -197,7 +196,7 @@ impl Assembly {
         }
     }
 
-    /// The sums of columns get the product of two blocks.
+    /// Adds the product of two blocks to the column sums.
     fn block_product(&mut self, a: Place, b: Place) {
         for i in 0..BLOCK {
             self.load(factor(i), a.digit(i));
@@ -213,8 +212,8 @@ impl Assembly {
         }
     }
 
-    /// The sums of columns, and the products of different digits of a block, are doubled; then the
-    /// squares of its digits are added. A block of a table may be selected from at the same time.
+    /// Doubles the column sums, including the products of different digits of a block; then adds the squares of its digits.
+    /// A block of a table may be selected from at the same time.
     fn block_square(&mut self, a: Place, selection: Option<Selection<'_>>) {
         if let Some(Selection { table, .. }) = selection {
             self.line(format_args!("mov rbx, {table}"));
@@ -251,7 +250,7 @@ impl Assembly {
         }
     }
 
-    /// Low and high halves of a column are put together, and doubled.
+    /// Adds the low and high halves of each column, and doubles the sums.
     fn double(&mut self) {
         for i in 0..2 * BLOCK {
             let column = doubled(i);
@@ -262,7 +261,7 @@ impl Assembly {
         }
     }
 
-    /// The lower columns go to memory, the upper ones are carried over.
+    /// Stores the lower columns and carries the upper ones over.
     fn store_product(&mut self, to: Place) {
         for i in 0..BLOCK {
             self.add(carried(i), low(i));
@@ -274,7 +273,7 @@ impl Assembly {
         self.carry_over();
     }
 
-    /// The upper columns are the lower ones of the next block.
+    /// Makes the upper columns the lower ones of the next block.
     fn carry_over(&mut self) {
         for i in 0..BLOCK - 1 {
             let (next, l, h) = (carried(i), low(i + BLOCK), high(i + BLOCK));
@@ -284,7 +283,7 @@ impl Assembly {
         self.line(format_args!("vmovdqa64 {next}, {h}"));
     }
 
-    /// As `store_product`, of columns put together.
+    /// Like `store_product`, but for columns whose halves have been added.
     fn store_doubled(&mut self, to: Place) {
         for i in 0..BLOCK {
             self.add(carried(i), doubled(i));
@@ -307,7 +306,7 @@ impl Assembly {
         self.line(format_args!("vpsrlq {MASK}, {MASK}, 12"));
     }
 
-    /// Digits of the quotient take the place of the block of T, which they make zero.
+    /// Replaces a block of T, which becomes zero, by digits of the quotient.
     fn quotient(&mut self, t: Place, n: Place) {
         for i in 0..BLOCK {
             self.add(carried(i), t.digit(i));
@@ -326,7 +325,7 @@ impl Assembly {
                 self.multiply_high(high(i + j + 1), m, n.digit(j));
             }
             self.store(t.digit(i), m);
-            // The low 52 bits become zero, by a carry where they are not; what is above goes to the
+            // Adding the mask clears the low 52 bits, with a carry unless they were zero; the upper bits are added to the
             // next column.
             self.add(sum, MASK);
             self.line(format_args!("vpsrlq {sum}, {sum}, 52"));
@@ -339,8 +338,7 @@ impl Assembly {
         self.carry_over();
     }
 
-    /// From here on what is beyond 52 bits goes from digit to digit of the result; it also stays where
-    /// it was.
+    /// Begins the propagation of bits above 52 from digit to digit of the result; they also stay in their digit.
     fn begin_result(&mut self) {
         self.clear(CARRY);
     }
@@ -363,41 +361,41 @@ impl Assembly {
     }
 }
 
-/// Sum of low halves for column `i` of 0 to 8.
+/// Returns the sum of low halves for column `i` of 0 to 8.
 fn low(i: usize) -> Zmm {
     Zmm(i)
 }
 
-/// Sum of high halves for column `i` of 1 to 9.
+/// Returns the sum of high halves for column `i` of 1 to 9.
 fn high(i: usize) -> Zmm {
     Zmm(2 * BLOCK - 2 + i)
 }
 
-/// Sum of both for column `i` of 0 to 9.
+/// Returns the sum of both for column `i` of 0 to 9.
 fn doubled(i: usize) -> Zmm {
     if i < 2 * BLOCK - 1 { low(i) } else { high(i) }
 }
 
-/// Digit `i` of the block that stays in registers.
+/// Returns digit `i` of the block that stays in registers.
 fn factor(i: usize) -> Zmm {
     Zmm(18 + i)
 }
 
-/// Digits of the other block, two at a time.
+/// Returns the register for a digit of the other block; two alternate.
 fn digit(j: usize) -> Zmm {
     Zmm(23 + j % 2)
 }
 
-/// What the columns before have left for column `i`.
+/// Returns what the previous columns carry into column `i`.
 fn carried(i: usize) -> Zmm {
     Zmm(25 + i)
 }
 
-/// -1 / N mod 2^52, while there are quotients.
+/// -1 / N mod 2^52, while quotients are computed.
 const NEGATIVE_INVERSE: Zmm = Zmm(30);
-/// What is beyond the digits of the result, afterwards.
+/// The bits above a digit of the result, afterwards.
 const CARRY: Zmm = Zmm(30);
-/// 2^52 - 1, in the reduction.
+/// The mask 2^52 - 1, during the reduction.
 const MASK: Zmm = Zmm(31);
 
 const SAVED: [&str; 6] = ["rbx", "rbp", "r12", "r13", "r14", "r15"];

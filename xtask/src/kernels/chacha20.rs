@@ -1,17 +1,16 @@
 //! ChaCha20 on AVX2, eight blocks at once, alone or interleaved with Poly1305.
 //!
-//! A register holds one of the sixteen words of eight blocks. Sixteen words and two registers for what
-//! is on the way are two more than there are: of words 8 to 11 two lie in memory, and come back as the
-//! operand of the addition that they are needed for. A double round is 128 instructions, which four
-//! vector units do in 32 cycles, and four stores.
+//! A register holds one of the sixteen words of eight blocks. Sixteen words and two temporaries exceed the sixteen registers
+//! by two: two of words 8 to 11 lie in memory, and return as the memory operand of the addition that needs them. A double
+//! round is 128 instructions, which four vector units execute in 32 cycles, and four stores.
 //!
-//! Poly1305 runs on the integer units, in two chains: one for each half of the bytes. So does one more
-//! block, for the one-time key of a message, or alone: of a single block the four quarter rounds of a
-//! round have enough to do for them, and instructions of one cycle.
+//! Poly1305 runs on the integer units, in two chains: one for each half of the bytes. So does an additional block, for the
+//! one-time key of a message, or alone: the four quarter rounds of a single block keep these units busy, with one-cycle
+//! instructions.
 
 use super::assembly::Assembly;
 
-/// Names and texts.
+/// Returns the names and texts of the files.
 pub fn files() -> [(&'static str, String); 4] {
     [
         ("crypt.s", crypt()),
@@ -33,7 +32,7 @@ fn crypt() -> String {
     assembly.end()
 }
 
-/// As [`crypt`], and during the rounds Poly1305 of as many bytes as `STEPS` says, elsewhere.
+/// Like [`crypt`], with Poly1305 of separate data interleaved into the rounds; `STEPS` determines its length.
 fn crypt_and_mac() -> String {
     let mut assembly = Assembly::default();
     save(&mut assembly);
@@ -70,7 +69,7 @@ fn crypt_and_mac() -> String {
     double_round(&mut assembly);
     let mut beside = Assembly::default();
     join(&mut beside);
-    // The next bytes of the MAC follow.
+    // The MAC continues with the bytes that follow.
     line(&mut beside, format!("mov {FIRST}, {SECOND}"));
     assembly.interleave(start, beside);
     line(&mut assembly, format!("mov {}, 9", T[0]));
@@ -92,8 +91,7 @@ fn crypt_and_mac() -> String {
     assembly.end()
 }
 
-/// As [`crypt`], and during the rounds the keystream of one more block, which lies elsewhere. The chunks
-/// are nine blocks apart.
+/// Like [`crypt`], with the keystream of a separate block interleaved into the rounds. The chunks are nine blocks apart.
 fn crypt_and_block() -> String {
     let mut assembly = Assembly::default();
     save(&mut assembly);
@@ -152,7 +150,7 @@ pub fn restore(assembly: &mut Assembly) {
     }
 }
 
-/// The words of a block into their registers. Of words 8 to 11 two lie in memory, as those of a chunk.
+/// Loads a block's words into their registers. As in a chunk, two of words 8 to 11 lie in memory.
 pub fn begin_block(assembly: &mut Assembly) {
     let halves = [WORD_C[0], WORD_C[1]];
     for i in [2, 3] {
@@ -211,8 +209,8 @@ fn quarter_of_block(i: usize, k: usize, turn: usize, fetch: bool) -> Vec<String>
     lines.lines
 }
 
-/// Adds the first words and XORs two at a time, so that what reads the result need not wait for two
-/// stores. All registers but rdi are free then.
+/// Adds the initial words and XORs two words at a time, so that a reader of the result does not wait for two stores.
+/// Afterwards all registers but rdi are free.
 pub fn end_block(assembly: &mut Assembly) {
     let [from, to] = [WORD_A[0].0, WORD_A[1].0];
     for (first, words) in [(0, &WORD_A[..]), (4, &WORD_B), (12, &WORD_D), (8, &WORD_C)] {
@@ -233,7 +231,7 @@ pub fn end_block(assembly: &mut Assembly) {
             }
             line(assembly, format!("shl {}, 32", high.0));
             line(assembly, format!("or {}, {}", low.0, high.0));
-            // Pointers as soon as there are registers for them.
+            // Load the pointers as soon as registers are free.
             let at = 4 * (first + half);
             if at == 0 {
                 line(assembly, format!("mov {to}, {}", quad(BLOCK_FROM)));
@@ -257,7 +255,7 @@ fn plain_double_rounds(assembly: &mut Assembly, count: usize) {
     line(assembly, "jnz 3b");
 }
 
-/// The first words into their registers.
+/// Loads the initial words into their registers.
 fn begin_chunk(assembly: &mut Assembly) {
     for i in [0, 4, 12, 1, 5, 13, 2, 6, 14, 3, 7, 15, 8, 9] {
         let register = match i {
@@ -278,20 +276,20 @@ fn begin_chunk(assembly: &mut Assembly) {
 }
 
 fn double_round(assembly: &mut Assembly) {
-    // Words 8 and 9 are in registers, then 10 and 11, and these still when diagonals begin.
+    // Words 8 and 9 are in registers, then 10 and 11, which still are when the diagonals begin.
     pair(assembly, 0, 0, false);
     pair(assembly, 2, 0, true);
     pair(assembly, 0, 1, false);
     pair(assembly, 2, 1, true);
 }
 
-/// Quarter rounds `i` and `i + 1`, of columns with a `turn` of 0, of diagonals with 1. With `fetch` their
-/// two of words 8 to 11 come from memory, and those in registers go there.
+/// Generates quarter rounds `i` and `i + 1`, of columns with a `turn` of 0, of diagonals with 1. With `fetch`, their two of
+/// words 8 to 11 are loaded from memory, and those in registers are stored.
 fn pair(assembly: &mut Assembly, i: usize, turn: usize, fetch: bool) {
     alternate(assembly, [0, 1].map(|k| quarter(i + k, k, turn, fetch)));
 }
 
-/// An instruction of each in turn; there are as many.
+/// Alternates the instructions of two sequences of equal length.
 fn alternate(assembly: &mut Assembly, [one, other]: [Vec<String>; 2]) {
     for (one, other) in one.into_iter().zip(other) {
         assembly.lines.extend([one, other]);
@@ -306,7 +304,7 @@ fn quarter(i: usize, k: usize, turn: usize, fetch: bool) -> Vec<String> {
     let q = &mut lines;
     vector(q, "vpaddd", a, a, b.to_string());
     if fetch {
-        // Who was in the register before: the other pair.
+        // The register held the other pair's word.
         store(q, at(c_place((place + 2) % 4)), c);
     }
     vector(q, "vpxor", d, d, a.to_string());
@@ -334,8 +332,8 @@ fn rotate(assembly: &mut Assembly, word: Ymm, on_the_way: Ymm, bits: usize) {
     vector(assembly, "vpor", word, word, on_the_way.to_string());
 }
 
-/// Adds the first words, puts the blocks together, XORs them; goes on `blocks` later. `from` and
-/// `to` are two registers.
+/// Adds the initial words, assembles the blocks and XORs them; then advances by `blocks` blocks. `from` and `to` are two
+/// registers.
 fn end_chunk(assembly: &mut Assembly, [from, to]: [&str; 2], blocks: usize) {
     line(assembly, format!("mov {from}, {}", quad(FROM)));
     line(assembly, format!("mov {to}, {}", quad(TO)));
@@ -374,8 +372,8 @@ fn end_chunk(assembly: &mut Assembly, [from, to]: [&str; 2], blocks: usize) {
     line(assembly, format!("add {}, {blocks}", double(WORDS + 48)));
 }
 
-/// Four words of eight blocks: afterwards each register has those of block i, and of block i + 4. Also
-/// two registers that are free then.
+/// Transposes four words of eight blocks, after which each register has those of block i and of block i + 4. Needs two
+/// registers that are free then.
 fn transpose(
     assembly: &mut Assembly,
     [a, b, c, d]: [Ymm; 4],
@@ -392,7 +390,7 @@ fn transpose(
     ([b, d, t, u], [a, c])
 }
 
-/// XORs half of each block, out of two rows of quarters.
+/// XORs half of each block, from two rows of quarters.
 fn xor_halves(
     assembly: &mut Assembly,
     rows: &[[Ymm; 4]],
@@ -416,7 +414,7 @@ fn xor_halves(
     }
 }
 
-/// h = (h + block + 2^128) r: `Element::step` of crates/kernels/src/poly1305.rs.
+/// Computes h = (h + block + 2^128) r: `Element::step` of crates/kernels/src/poly1305.rs.
 pub fn step(assembly: &mut Assembly, from: &str, offset: usize, [h0, h1, h2]: [&str; 3]) {
     let [t1, t2, t3, t4, t5] = T;
     let (r0, r1, s1) = (quad(R0), quad(R1), quad(R1_BY_5_4));
@@ -448,7 +446,7 @@ pub fn step(assembly: &mut Assembly, from: &str, offset: usize, [h0, h1, h2]: [&
     carry(assembly, [h0, h1, h2], [t4, t5]);
 }
 
-/// What is above 2^130 comes back five times.
+/// Reduces: bits from 2^130 on are multiplied by five and added to the low ones.
 pub fn carry(assembly: &mut Assembly, [h0, h1, h2]: [&str; 3], [t, u]: [&str; 2]) {
     for instruction in [
         format!("mov {t}, {h2}"),
@@ -465,8 +463,7 @@ pub fn carry(assembly: &mut Assembly, [h0, h1, h2]: [&str; 3], [t, u]: [&str; 2]
     }
 }
 
-/// The first chain times a power of r, plus the second, which begins at zero again: `Element::times`
-/// and `plus`.
+/// Multiplies the first chain by a power of r and adds the second, which restarts at zero: `Element::times` and `plus`.
 pub fn join(assembly: &mut Assembly) {
     let [a0, a1, a2] = ONE;
     let [p0, p1, p2, t, p3] = T;
@@ -503,7 +500,7 @@ pub fn join(assembly: &mut Assembly) {
         format!("adc {p4}, {u}"),
         format!("imul rdx, {j2}"),
         format!("add {p4}, rdx"),
-        // Bits of 2^130 and above are worth four times and once as much, below.
+        // Bits of 2^130 and above count five times below: four times and once.
         format!("mov {a2}, {p2}"),
         format!("and {a2}, 3"),
         format!("and {p2}, -4"),
@@ -574,17 +571,17 @@ pub fn signed(place: i32) -> String {
     }
 }
 
-/// Where word 8 + i is while it is not in a register.
+/// Returns the place of word 8 + i while it is not in a register.
 pub fn c_place(i: usize) -> i32 {
     32 * i as i32 - 128
 }
 
-/// The same for the additional block.
+/// Returns that place for the additional block.
 fn block_c_place(i: usize) -> i32 {
     BLOCK_C + 4 * i as i32
 }
 
-/// Where the first word `i` of the additional block is.
+/// Returns the place of the initial word `i` of the additional block.
 fn block_initial(i: usize) -> i32 {
     match i {
         12 => BLOCK_COUNTER,
@@ -592,12 +589,12 @@ fn block_initial(i: usize) -> i32 {
     }
 }
 
-/// A general register that holds a word, by the name of all of it.
+/// A general register that holds a word, by its 64-bit name.
 #[derive(Clone, Copy)]
 struct Word(&'static str);
 
 impl Word {
-    /// The name of the low half.
+    /// Returns the register's 32-bit name.
     fn low(self) -> String {
         match self.0.strip_prefix("r") {
             Some(number) if number.starts_with(|c: char| c.is_ascii_digit()) => {
@@ -618,18 +615,18 @@ impl std::fmt::Display for Ymm {
     }
 }
 
-// Words 0 to 3, 4 to 7 and 12 to 15; two of 8 to 11; what is on the way.
+// Words 0 to 3, 4 to 7 and 12 to 15; two of 8 to 11; temporaries.
 const A: [Ymm; 4] = [Ymm(0), Ymm(1), Ymm(2), Ymm(3)];
 const B: [Ymm; 4] = [Ymm(4), Ymm(5), Ymm(6), Ymm(7)];
 const D: [Ymm; 4] = [Ymm(8), Ymm(9), Ymm(10), Ymm(11)];
 const C: [Ymm; 2] = [Ymm(12), Ymm(13)];
 const T14: [Ymm; 2] = [Ymm(14), Ymm(15)];
 
-/// The chains of Poly1305, and what their products need.
+/// The chains of Poly1305, and the registers that their products need.
 pub const ONE: [&str; 3] = ["r8", "r9", "r10"];
 pub const OTHER: [&str; 3] = ["r11", "rax", "rbx"];
 const T: [&str; 5] = ["r12", "r13", "r14", "r15", "rbp"];
-/// What each chain absorbs next.
+/// Pointers to the bytes that each chain absorbs next.
 pub const FIRST: &str = "rsi";
 pub const SECOND: &str = "rcx";
 /// A block's words 0 to 3, 4 to 7 and 12 to 15; two of 8 to 11.
@@ -639,8 +636,8 @@ const WORD_D: [Word; 4] = [Word("r10"), Word("r11"), Word("r12"), Word("r13")];
 const WORD_C: [Word; 2] = [Word("r14"), Word("r15")];
 pub const SAVED: [&str; 6] = ["rbx", "rbp", "r12", "r13", "r14", "r15"];
 
-// `Frame` of crates/kernels/src/x86_64/chacha20_avx2/mod.rs, from its middle, where rdi points; offsets of
-// one byte reach what is used most.
+// `Frame` of crates/kernels/src/x86_64/chacha20_avx2/mod.rs, relative to its middle, where rdi points, so that one-byte
+// offsets reach the most used fields.
 pub const BY_16: i32 = 0;
 pub const BY_8: i32 = 32;
 pub const R0: i32 = 64;

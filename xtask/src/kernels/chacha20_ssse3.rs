@@ -1,20 +1,17 @@
 //! ChaCha20 on SSSE3, four blocks at once, alone or interleaved with Poly1305.
 //!
-//! As on AVX2 ([`chacha20`](super::chacha20)): a register holds one of the sixteen words of four blocks,
-//! and of words 8 to 11 two lie in memory. An instruction has no third operand here, so each of the two
-//! rotations that are no shuffle of bytes copies its word first: a double round is 144 instructions, four
-//! stores and four loads.
+//! As on AVX2 ([`chacha20`](super::chacha20)), a register holds one of the sixteen words of four blocks, and two of words 8
+//! to 11 lie in memory. Instructions have no third operand here, so the two rotations that are not byte shuffles copy their
+//! word first: a double round is 144 instructions, four stores and four loads.
 //!
-//! A rotation by shifts makes the chain of a quarter round 14 instructions long, of two cycles each on
-//! Zen 5: the four units are idle for half of the time. So where there is no MAC, the integer units do a
-//! fifth block; not on Intel's CPUs, where they share ports and issue with the vectors, and latencies are of one
-//! cycle.
+//! With rotations by shifts, the chain of a quarter round has 14 instructions of two cycles each on Zen 5: the four units
+//! are idle half of the time. Without a MAC, the integer units therefore compute a fifth block. They do not on Intel's CPUs,
+//! where they share ports and issue slots with the vector units, and latencies are one cycle.
 //!
-//! What a chunk begins with and ends with lies in memory, each word in all lanes: a shuffle for each would be
-//! 32 more instructions, for one port or two of Intel's CPUs.
+//! The initial words of a chunk lie in memory, each repeated in all lanes: shuffling each one would cost 32 more
+//! instructions, for one or two ports of Intel's CPUs.
 //!
-//! Interleaved Poly1305 uses `mul`, since CPUs without AVX2 have no `mulx`: its factor and its product are in
-//! rax and rdx.
+//! Interleaved Poly1305 uses `mul`, since CPUs without AVX2 lack `mulx`: its factor and its product are in rax and rdx.
 
 use super::assembly::Assembly;
 use super::chacha20::{
@@ -23,7 +20,7 @@ use super::chacha20::{
     double, double_round_of_block, end_block, line, quad, restore, save, signed,
 };
 
-/// Names and texts.
+/// Returns the names and texts of the files.
 pub fn files() -> [(&'static str, String); 3] {
     [
         ("crypt.s", crypt()),
@@ -48,8 +45,8 @@ fn crypt() -> String {
     end(assembly)
 }
 
-/// As [`crypt`], and during the rounds Poly1305 of as many bytes elsewhere: in each of the first
-/// [`STEPS`] double rounds a block of either half.
+/// Like [`crypt`], with Poly1305 of as many separate bytes interleaved: each of the first [`STEPS`] double rounds absorbs a
+/// block of either half.
 fn crypt_and_mac() -> String {
     let mut assembly = Assembly::default();
     save(&mut assembly);
@@ -79,7 +76,7 @@ fn crypt_and_mac() -> String {
         double_round(&mut assembly);
     }
     let mut beside = Assembly::default();
-    // The next bytes of the MAC follow the second half.
+    // The MAC continues with the bytes after the second half.
     line(&mut beside, format!("add {FIRST}, {}", 16 * STEPS));
     join(&mut beside);
     assembly.interleave(start, beside);
@@ -94,8 +91,7 @@ fn crypt_and_mac() -> String {
     end(assembly)
 }
 
-/// As [`crypt`], and during the rounds one more block, which lies elsewhere. The chunks are five blocks
-/// apart.
+/// Like [`crypt`], with the keystream of a separate block interleaved into the rounds. The chunks are five blocks apart.
 fn crypt_and_block() -> String {
     let mut assembly = Assembly::default();
     save(&mut assembly);
@@ -124,7 +120,7 @@ fn crypt_and_block() -> String {
     end(assembly)
 }
 
-/// No key stays in a register, nor words where they were repeated.
+/// Clears the key from the registers, and the words from where they were repeated.
 fn end(mut assembly: Assembly) -> String {
     for register in (0..16).map(Xmm) {
         line(&mut assembly, format!("pxor {register}, {register}"));
@@ -139,12 +135,12 @@ fn end(mut assembly: Assembly) -> String {
     assembly.end_without_vectors()
 }
 
-/// The first words, each in all lanes of its register, and in memory: chunks begin and end with them. Of
-/// the later chunks this is where the loop begins.
+/// Loads each initial word into all lanes of its register, and into memory, where chunks begin and end with it. The loop of
+/// later chunks begins here.
 fn repeat_words(assembly: &mut Assembly) {
     for (i, register) in words() {
         if i > 12 {
-            // Stored by halves or words a moment ago: a load of all would wait for that.
+            // These words were just stored in smaller parts: a load of the whole row would wait for that.
             let place = double(WORDS + 4 * i as i32);
             line(assembly, format!("movd {register}, {place}"));
             line(assembly, format!("pshufd {register}, {register}, 0"));
@@ -163,14 +159,14 @@ fn repeat_words(assembly: &mut Assembly) {
     assembly.label(4);
 }
 
-/// All words but the counter, and where a chunk begins with them.
+/// Returns all words but the counter, with the registers in which a chunk begins with them.
 fn words() -> impl Iterator<Item = (usize, Xmm)> {
     let c = [C[0], C[1], T14[0], T14[1]];
     let rows = [A, B, c, D].into_iter().flatten().enumerate();
     rows.filter(|(i, _)| *i != 12)
 }
 
-/// The counters into their register, and words 10 and 11 to where they are at first.
+/// Loads the counters into their register, and words 10 and 11 into their initial places.
 fn begin_chunk(assembly: &mut Assembly) {
     let counter = D[0];
     line(
@@ -189,12 +185,12 @@ fn begin_chunk(assembly: &mut Assembly) {
 }
 
 fn double_round(assembly: &mut Assembly) {
-    // Words 8 and 9 are in registers, then 10 and 11, and these still when diagonals begin.
+    // Words 8 and 9 are in registers, then 10 and 11, which still are when the diagonals begin.
     for (i, turn, fetch) in [(0, 0, false), (2, 0, true), (0, 1, false), (2, 1, true)] {
         let [one, other] = [0, 1].map(|k| quarter(i + k, k, turn, fetch));
         for (one, other) in one.into_iter().zip(other) {
-            // An instruction of each in turn, but of rotations two: shifts wait for one port on CPUs before
-            // Skylake, and scheduling is in order of age.
+            // Instructions alternate, except that rotations do so in pairs: shifts compete for one port on CPUs before
+            // Skylake, and the oldest instruction is scheduled first.
             match (&one[..], &other[..]) {
                 ([a, b, c, d], [e, f, g, h]) => {
                     let lines = [a, b, c, e, f, d, g, h];
@@ -206,7 +202,7 @@ fn double_round(assembly: &mut Assembly) {
     }
 }
 
-/// A quarter round: see the same of AVX2.
+/// Generates a quarter round like that of AVX2.
 fn quarter(i: usize, k: usize, turn: usize, fetch: bool) -> Vec<Vec<String>> {
     let mut steps = Vec::new();
     let (a, b, d) = (A[i], B[(i + turn) % 4], D[(i + 3 * turn) % 4]);
@@ -221,7 +217,7 @@ fn quarter(i: usize, k: usize, turn: usize, fetch: bool) -> Vec<Vec<String>> {
     };
     step(&[format!("paddd {a}, {b}")]);
     if fetch {
-        // What was in the register before: the other pair.
+        // The register held the other pair's word.
         step(&[format!("movdqa {}, {c}", at(c_place((place + 2) % 4)))]);
         step(&[format!("movdqa {c}, {}", at(c_place(place)))]);
     }
@@ -247,8 +243,8 @@ fn rotate(word: Xmm, on_the_way: Xmm, bits: usize) -> [String; 4] {
     ]
 }
 
-/// Adds the first words, puts the blocks together, XORs them; goes on `blocks` later. `from` and `to`
-/// are two registers.
+/// Adds the initial words, assembles the blocks and XORs them; then advances by `blocks` blocks. `from` and `to` are two
+/// registers.
 fn end_chunk(assembly: &mut Assembly, [from, to]: [&str; 2], blocks: usize) {
     line(assembly, format!("mov {from}, {}", quad(FROM)));
     line(assembly, format!("mov {to}, {}", quad(TO)));
@@ -289,8 +285,8 @@ fn end_chunk(assembly: &mut Assembly, [from, to]: [&str; 2], blocks: usize) {
     line(assembly, format!("add {}, {blocks}", double(WORDS + 48)));
 }
 
-/// Four words of four blocks: afterwards each register has those of one. Also two registers that are
-/// free then.
+/// Transposes four words of four blocks, after which each register has those of one block. Needs two registers that are free
+/// then.
 fn transpose(
     assembly: &mut Assembly,
     [a, b, c, d]: [Xmm; 4],
@@ -315,7 +311,7 @@ fn transpose(
     ([b, t, d, a], [u, c])
 }
 
-/// h = (h + block + 2^128) r: `Element::step` of crates/kernels/src/poly1305.rs.
+/// Computes h = (h + block + 2^128) r: `Element::step` of crates/kernels/src/poly1305.rs.
 pub fn step(assembly: &mut Assembly, from: &str, offset: usize, [h0, h1, h2]: [&str; 3]) {
     let [t0, t1, t2, _] = T;
     let (r0, r1, s1) = (quad(R0), quad(R1), quad(R1_BY_5_4));
@@ -354,8 +350,7 @@ pub fn step(assembly: &mut Assembly, from: &str, offset: usize, [h0, h1, h2]: [&
     carry(assembly, [h0, h1, h2], ["rax", "rdx"]);
 }
 
-/// The first chain times a power of r, plus the second, which begins at zero again: `Element::times`
-/// and `plus`.
+/// Multiplies the first chain by a power of r and adds the second, which restarts at zero: `Element::times` and `plus`.
 pub fn join(assembly: &mut Assembly) {
     let [a0, a1, a2] = ONE;
     let [p0, p1, p2, p3] = T;
@@ -404,7 +399,7 @@ pub fn join(assembly: &mut Assembly) {
         format!("mov rax, {a2}"),
         format!("imul rax, {j2}"),
         format!("add {p4}, rax"),
-        // Bits of 2^130 and above are worth four times and once as much, below.
+        // Bits of 2^130 and above count five times below: four times and once.
         format!("mov {a2}, {p2}"),
         format!("and {a2}, 3"),
         format!("and {p2}, -4"),
@@ -431,12 +426,12 @@ pub fn join(assembly: &mut Assembly) {
     }
 }
 
-/// Where the first word `i` is in all four lanes.
+/// Returns the place of the initial word `i`, repeated in all four lanes.
 fn repeated(i: usize) -> i32 {
     REPEATED + 16 * i as i32
 }
 
-/// Aligned, as all vectors of the frame are.
+/// Returns a vector operand of the frame, which is aligned as all of them are.
 fn at(place: i32) -> String {
     format!("xmmword ptr [rdi{}]", signed(place))
 }
@@ -453,14 +448,14 @@ impl std::fmt::Display for Xmm {
 /// Blocks of the MAC in half a chunk.
 const STEPS: usize = 4 * BLOCK_BYTES / 16 / 2;
 
-// Words 0 to 3, 4 to 7 and 12 to 15; two of 8 to 11; what is on the way.
+// Words 0 to 3, 4 to 7 and 12 to 15; two of 8 to 11; temporaries.
 const A: [Xmm; 4] = [Xmm(0), Xmm(1), Xmm(2), Xmm(3)];
 const B: [Xmm; 4] = [Xmm(4), Xmm(5), Xmm(6), Xmm(7)];
 const D: [Xmm; 4] = [Xmm(8), Xmm(9), Xmm(10), Xmm(11)];
 const C: [Xmm; 2] = [Xmm(12), Xmm(13)];
 const T14: [Xmm; 2] = [Xmm(14), Xmm(15)];
 
-/// The chains of Poly1305, and what their products need in addition to rax and rdx.
+/// The chains of Poly1305, and the registers that their products need in addition to rax and rdx.
 pub const ONE: [&str; 3] = ["r8", "r9", "r10"];
 pub const OTHER: [&str; 3] = ["r11", "rbx", "rbp"];
 const T: [&str; 4] = ["r12", "r13", "r14", "r15"];

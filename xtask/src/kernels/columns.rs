@@ -1,4 +1,4 @@
-//! Up to 20 digits: every column of the product that is not done has a register.
+//! Up to 20 digits: every unfinished column of the product has a register.
 //!
 //! ```text
 //! for j in 0..d:  columns j.. += A[j] B
@@ -6,22 +6,20 @@
 //!                 columns j.. += m N,  and column j, now a multiple of 2^52, is carried over
 //! ```
 //!
-//! A row of products is twice as long as `vpmadd52` has latency, so low and high halves can go to the
-//! same sums. For a square the products of different digits come first, row by row; what is done of
-//! them is doubled, gets the square of a digit, and waits in memory for the reduction.
+//! A row of products takes twice the latency of `vpmadd52`, so low and high halves can share a sum. A square computes the
+//! products of different digits first, row by row; a finished column is doubled, gets the square of a digit, and waits in
+//! memory for the reduction.
 //!
-//! Processors from Ice Lake on have two ports for `vpmadd52`, and no other for any addition or shift
-//! of 512 bits: what is not a multiplication counts as much as one. So there is no sum that is put
-//! together from two, columns are not masked where what is above 52 bits does no harm, and a product
-//! starts with what its carries need.
+//! Processors since Ice Lake have two ports for `vpmadd52`, and no other port for additions and shifts of 512 bits, so any
+//! other instruction costs as much as a multiplication. Therefore no sum is split in two, columns are not masked where bits
+//! above 52 do no harm, and a product starts with its carries.
 //!
-//! Of 20 digits, a product by a pair and a square with a selection are 28 KiB of instructions, and the
-//! first cache holds 32. An exponentiation that also used the square without a selection was slower by an
-//! eighth.
+//! With 20 digits, a product by a pair and a square with a selection are 28 KiB of instructions, and the L1 cache holds 32.
+//! An exponentiation that also used the square without a selection was an eighth slower.
 
 use super::assembly::{A, Assembly, B, N, OUT, Place, Selection, T, Zmm};
 
-/// OUT = A B / 2^52d mod N.
+/// Computes OUT = A B / 2^52d mod N.
 pub fn multiply(digits: usize) -> Assembly {
     let mut kernel = Columns::new(digits);
     for i in 0..digits {
@@ -40,9 +38,8 @@ pub fn multiply(digits: usize) -> Assembly {
     kernel.end()
 }
 
-/// OUT = A B / 2^52d mod N, for a B that comes with B' = B / 2^52h mod N after it, where h is half of the
-/// digits: with A = A' + 2^52h A", A' B' + A" B is A B / 2^52h, and only the other half of the digits has
-/// to be reduced.
+/// Computes OUT = A B / 2^52d mod N, for a B that is followed by B' = B / 2^52h mod N, where h is half of the digits: with A
+/// = A' + 2^52h A", A' B' + A" B is A B / 2^52h, and only the other half of the digits has to be reduced.
 pub fn multiply_by_pair(digits: usize) -> Assembly {
     let mut kernel = Columns::new(digits);
     let rows = digits.div_ceil(2);
@@ -72,7 +69,7 @@ pub fn multiply_by_pair(digits: usize) -> Assembly {
     kernel.end_from(rows)
 }
 
-/// OUT = A A / 2^52d mod N.
+/// Computes OUT = A A / 2^52d mod N.
 pub fn square(digits: usize) -> Assembly {
     let mut kernel = Columns::new(digits);
     if digits <= ALL_IN_REGISTERS {
@@ -83,7 +80,7 @@ pub fn square(digits: usize) -> Assembly {
     kernel.end()
 }
 
-/// As `square`, with a selection of what is multiplied by next going on at the same time.
+/// Like `square`, with a concurrent selection of the next multiplier.
 pub fn square_and_select(digits: usize, entry_lines: usize) -> Assembly {
     let selection = Selection {
         numbers: "rax",
@@ -106,7 +103,7 @@ pub fn square_and_select(digits: usize, entry_lines: usize) -> Assembly {
 struct Columns {
     text: Assembly,
     digits: usize,
-    /// Columns that have a register which is not empty.
+    /// Whether each column's register has a value.
     is_begun: Vec<bool>,
 }
 
@@ -133,7 +130,7 @@ impl Columns {
         self.text.line(format_args!("vmovdqa64 {to}, {from}"));
     }
 
-    /// Columns `i` and the next get the halves of a product.
+    /// Adds the halves of a product to columns `i` and `i + 1`.
     fn products(&mut self, i: usize, a: Zmm, b: Zmm) {
         let (low, high) = (self.column(i), self.column(i + 1));
         self.text.multiply_low(low, a, b);
@@ -158,8 +155,7 @@ impl Columns {
         }
     }
 
-    /// What the first half of the reduction does not need yet is done during it, for its quotients
-    /// follow each other in time.
+    /// Squares during the reduction whatever its first half does not need, because its quotients depend on each other.
     fn square_in_registers(&mut self) {
         let digits = self.digits;
         self.square_row_end(0);
@@ -180,7 +176,7 @@ impl Columns {
         }
     }
 
-    /// The products of digit `i` and those above it, which are the last ones for two columns.
+    /// Adds the products of digit `i` and higher digits, which complete two columns.
     fn square_row(&mut self, i: usize) {
         self.text.load(FACTOR, A.digit(i));
         for k in i + 1..self.digits {
@@ -198,8 +194,7 @@ impl Columns {
         self.square_row_end(2 * i + 2);
     }
 
-    /// Column `i` has all products of different digits. It is doubled, and gets half of the square of
-    /// a digit.
+    /// Completes column `i`, which has all products of different digits: doubles it, and adds half of a digit's square.
     fn square_row_end(&mut self, i: usize) {
         let column = self.column(i);
         if self.is_begun[i] {
@@ -219,11 +214,10 @@ impl Columns {
         }
     }
 
-    /// The multiple of N is added that makes the low 52 bits of column `j` zero; what is above them
-    /// goes to the next column.
+    /// Adds the multiple of N that clears the low 52 bits of column `j`, and adds the upper bits to the next column.
     ///
-    /// There is a carry out of the low bits where they are not zero already, as there is when 2^52 - 1
-    /// is added to them. Where a column began with that, `m` begins with -1 / N, to make up for it.
+    /// There is a carry out of the low bits unless they are zero, as there is when 2^52 - 1 is added to them. If a column
+    /// began with 2^52 - 1, `m` begins with -1 / N to compensate.
     fn reduce(&mut self, j: usize, is_offset: bool) {
         let (column, next) = (self.column(j), self.column(j + 1));
         if is_offset {
@@ -249,7 +243,7 @@ impl Columns {
         }
     }
 
-    /// What is above 52 bits goes from digit to digit; it also stays where it was.
+    /// Propagates the bits above 52 from digit to digit; they also stay in their digit.
     fn end(self) -> Assembly {
         let digits = self.digits;
         self.end_from(digits)
@@ -272,7 +266,7 @@ impl Columns {
     }
 }
 
-/// Each has its own while there are no more than 20, and else one that an earlier column has left.
+/// Returns a column's register: its own if there are at most 20 columns, otherwise one that an earlier column has released.
 fn column(i: usize, digits: usize) -> Zmm {
     if digits <= ALL_IN_REGISTERS {
         Zmm(i)
@@ -288,7 +282,7 @@ const ONES: Zmm = Zmm(22);
 const NEGATIVE_INVERSE: Zmm = Zmm(23);
 /// The digit that a row multiplies by.
 const FACTOR: Zmm = Zmm(24);
-/// Digits that are multiplied.
+/// The digits that are multiplied by it.
 const OTHER: [Zmm; 2] = [Zmm(25), Zmm(26)];
-/// Such of the squares that are computed during a reduction.
+/// Such digits of squares that are computed during a reduction.
 const BESIDE: [Zmm; 2] = [Zmm(27), Zmm(28)];

@@ -1,19 +1,18 @@
 //! Montgomery multiplication of four numbers by double-precision FMA, for CPUs without IFMA.
 //!
-//! A product of two digits of 52 bits has 104; an FMA that rounds towards zero gives either half of it
-//! (Emmart, Zheng and Weems, "Faster modular exponentiation using double precision floating point
-//! arithmetic on the GPU", ARITH 2018):
+//! The product of two 52-bit digits has 104 bits; an FMA that rounds towards zero yields either half of it (Emmart, Zheng
+//! and Weems, "Faster modular exponentiation using double precision floating point arithmetic on the GPU", ARITH 2018):
 //!
 //! ```text
 //! h = a b + 2^104                  in steps of 2^52: its mantissa is the high half
 //! l = a b + (2^104 + 2^52 - h)     exact: its mantissa is the low half
 //! ```
 //!
-//! The patterns of `h` and `l` are summed as integers, modulo 2^64. What their exponents make of a sum
-//! depends on the number of products alone: sums begin at less than zero by as much ([`Tables`]).
+//! The bit patterns of `h` and `l` are summed as integers, modulo 2^64. The contribution of their exponents to a sum depends
+//! only on the number of products, so each sum begins with its negative ([`Tables`]).
 //!
-//! Blocks of five digits by columns, as in [`blocks`](super::blocks), but product and reduction in one
-//! pass, so that the one goes on while a quotient of the other is awaited:
+//! The code handles blocks of five digits by columns, as in [`blocks`](super::blocks), but with product and reduction in one
+//! pass, so that one continues while the other waits for a quotient:
 //!
 //! ```text
 //! for k in 0..b:     column k = sum of A[i] B[k-i], i <= k  + sum of M[i] N[k-i], i < k
@@ -26,20 +25,19 @@
 
 use super::assembly::Assembly;
 
-/// OUT = A B / 2^260b mod N, in four lanes: System V's rdi, rsi, rdx, rcx (five digits of -1 / N, then
-/// N, as doubles), r8 scratch, r9 blocks.
+/// Computes OUT = A B / 2^260b mod N, in four lanes. Arguments are System V's rdi, rsi, rdx, rcx (five digits of -1 / N,
+/// then N, as doubles), r8 scratch, r9 blocks.
 pub fn multiply() -> Assembly {
     whole(Factors::Two)
 }
 
-/// OUT = A A / 2^260b mod N; what rdx is does not matter.
+/// Computes OUT = A A / 2^260b mod N; rdx is ignored.
 pub fn square() -> Assembly {
     whole(Factors::One)
 }
 
-/// For each of four lanes the digit of the entry that its index names, for each digit: rdi where to, rsi
-/// entry 0, rdx indices, rcx numbers of entries, r8 digits, r9 bytes from an entry to the next. All
-/// entries are read.
+/// Selects, for each of four lanes, the digits of the entry with the lane's index: rdi destination, rsi entry 0, rdx
+/// indices, rcx numbers of entries, r8 digits, r9 bytes from an entry to the next. All entries are read.
 pub fn select() -> Assembly {
     let mut text = Assembly::default();
     text.line(format_args!("vmovdqa ymm15, ymmword ptr [rdx]"));
@@ -74,7 +72,7 @@ pub fn select() -> Assembly {
         text.line(format_args!("dec r11"));
         text.line(format_args!("jnz 2b"));
         if round + 1 < SELECTED / ENTRIES {
-            // To the next entries, from the end of the first.
+            // Advance to the next entries, from the end of the first.
             text.line(format_args!("mov rsi, rax"));
             text.line(format_args!("mov rax, r8"));
             text.line(format_args!("shl rax, 6"));
@@ -91,7 +89,7 @@ enum Factors {
     Two,
 }
 
-/// Which of the columns.
+/// The half of the columns.
 #[derive(Clone, Copy, PartialEq)]
 enum Half {
     Low,
@@ -104,7 +102,7 @@ fn whole(factors: Factors) -> Assembly {
         text.line(format_args!("push {register}"));
     }
     text.line(format_args!("sub rsp, 16"));
-    // The caller's rounding mode is whatever it likes.
+    // The caller may have set any rounding mode.
     text.line(format_args!("stmxcsr dword ptr [rsp]"));
     text.line(format_args!("lea rbp, [rip + {{tables}}]"));
     text.line(format_args!("ldmxcsr dword ptr [rbp + {MXCSR}]"));
@@ -183,7 +181,7 @@ fn whole(factors: Factors) -> Assembly {
 }
 
 impl Assembly {
-    /// The low 52 bits become a double.
+    /// Converts the low 52 bits to a double.
     fn make_double(&mut self, register: &str) {
         self.make_pattern(register);
         self.line(format_args!(
@@ -191,7 +189,7 @@ impl Assembly {
         ));
     }
 
-    /// The low 52 bits become the mantissa of a number from 2^52 on.
+    /// Makes the low 52 bits the mantissa of a number from 2^52 on.
     fn make_pattern(&mut self, register: &str) {
         self.line(format_args!(
             "vpand {register}, {register}, ymmword ptr [rbp + {MASK}]"
@@ -201,7 +199,7 @@ impl Assembly {
         ));
     }
 
-    /// Lines of digits, of which there are as many blocks as r9 says, become doubles.
+    /// Converts lines of digits to doubles, for the number of blocks in r9.
     fn convert(&mut self, from: &str, to: &str) {
         self.line(format_args!("mov rax, {from}"));
         self.line(format_args!("mov rbx, {to}"));
@@ -216,7 +214,7 @@ impl Assembly {
         self.line(format_args!("jnz 7b"));
     }
 
-    /// The sums get the halves of a product where they are wanted.
+    /// Adds the halves of a product to the given sums.
     fn halves(
         &mut self,
         a: &str,
@@ -238,10 +236,10 @@ impl Assembly {
         }
     }
 
-    /// Column k of the product, after what has been carried over. rsi becomes the row of the tables.
+    /// Computes column k of the product on top of what was carried over. Sets rsi to the row of the tables.
     fn product(&mut self, factors: Factors, half: Half) {
         let other = if factors == Factors::One { "r8" } else { "r11" };
-        // First i, and A[i]; B[k - i]; how many products, those of a square's doubled ones.
+        // First i, and A[i]; B[k - i]; the number of products, for a square that of the doubled ones.
         match half {
             Half::Low => {
                 self.line(format_args!("mov rax, r8"));
@@ -282,7 +280,7 @@ impl Assembly {
         }
         self.tiles("r12", DIGIT);
         if factors == Factors::One {
-            // In every other column rax is now at a block that meets itself.
+            // In every other column, rax now points to the block that is multiplied by itself.
             self.line(format_args!("test r14, 1"));
             self.line(format_args!("jnz 5f"));
             for j in 1..BLOCK_DIGITS {
@@ -332,8 +330,8 @@ impl Assembly {
         self.line(format_args!("vmovapd {D}, ymmword ptr [{from}]"));
     }
 
-    /// Adds the number of products that the register `count` says, of one block from rax upwards and one from rbx
-    /// downwards, whose digits lie `stride` bytes apart.
+    /// Adds the products of blocks from rax upwards and from rbx downwards, whose digits are `stride` bytes apart. The
+    /// register `count` has the number of products.
     fn tiles(&mut self, count: &str, stride: usize) {
         self.line(format_args!("test {count}, {count}"));
         self.line(format_args!("jz 4f"));
@@ -357,7 +355,7 @@ impl Assembly {
         self.label(4);
     }
 
-    /// M[k] at r15, and the column's upper half with what M[k] N[0] adds to it.
+    /// Stores M[k] at r15, and adds M[k] N[0] to the column's upper half.
     fn block_of_quotient(&mut self) {
         for i in 0..BLOCK_DIGITS {
             let digit = sum(i);
@@ -376,7 +374,7 @@ impl Assembly {
             }
         }
         self.line(format_args!("vpaddq {0}, {0}, {H}", sum(BLOCK_DIGITS)));
-        // Two sums of columns: this one, and the next.
+        // Two column sums: this one, and the next.
         let column = |k: usize| [D, X][k % 2];
         self.begin_sum(column(0), 0);
         for k in 0..BLOCK_DIGITS {
@@ -405,9 +403,8 @@ impl Assembly {
                 column(k)
             ));
         }
-        // The column and M[k] N[0] together are a multiple of 2^260. Of the lower digits' columns only
-        // what is carried is wanted: the sum of digit 4 alone is below a multiple of 2^52 by less
-        // than 2^4, and the carry is that sum rounded.
+        // The column and M[k] N[0] together are a multiple of 2^260. The lower digits' columns are needed only for their
+        // carry: the sum of digit 4 alone is less than 2^4 below a multiple of 2^52, and the carry is that sum rounded.
         let last = sum(BLOCK_DIGITS - 1);
         self.line(format_args!("vmovdqa {last}, ymmword ptr [rdx + {BLOCK}]"));
         self.begin_sum(X, BLOCK_DIGITS);
@@ -432,7 +429,7 @@ impl Assembly {
         ));
     }
 
-    /// The upper half of the column is what the next one begins with.
+    /// Keeps the upper half of the column, with which the next one begins.
     fn keep_upper_half(&mut self) {
         for i in 0..BLOCK_DIGITS {
             self.line(format_args!(
@@ -443,7 +440,7 @@ impl Assembly {
         }
     }
 
-    /// What is above 52 bits goes from digit to digit, and also stays where it was.
+    /// Propagates the bits above 52 from digit to digit; they also stay in their digit.
     fn result(&mut self) {
         for i in 0..BLOCK_DIGITS {
             let digit = sum(i);
@@ -460,7 +457,7 @@ impl Assembly {
     }
 }
 
-/// Sum of column `i` of 0 to 9.
+/// Returns the sum of column `i` of 0 to 9.
 fn sum(i: usize) -> String {
     format!("ymm{i}")
 }
@@ -483,11 +480,11 @@ const LINE: usize = 64;
 const BLOCK_DIGITS: usize = 5;
 const BLOCK: usize = DIGIT * BLOCK_DIGITS;
 const LINES: usize = LINE * BLOCK_DIGITS;
-/// Entries of a table, and how many of them at once.
+/// Entries of a table, and how many are read at once.
 const SELECTED: usize = 16;
 const ENTRIES: usize = 8;
 
-// Where things lie in `Tables`.
+// Offsets in `Tables`.
 const MASK: usize = 0;
 const LOW: usize = 32;
 const HIGH: usize = 64;

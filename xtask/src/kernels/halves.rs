@@ -1,10 +1,10 @@
-//! Poly1305 of two halves, in a chain each, and nothing else.
+//! Poly1305 of two halves, with a chain for each, without a cipher.
 
 use super::assembly::Assembly;
 use super::chacha20::{self, FIRST, LEFT, MAC, MAC_FROM, SECOND, STEPS, line, quad, restore, save};
 use super::chacha20_ssse3;
 
-/// Names and texts: by `mulx`, and by `mul`.
+/// Returns the names and texts of the files: with `mulx`, and with `mul`.
 pub fn files() -> [(&'static str, String); 2] {
     [
         (
@@ -16,7 +16,7 @@ pub fn files() -> [(&'static str, String); 2] {
                 chacha20::join,
             ),
         ),
-        // Its `join` takes the register of the second half, which is absorbed then.
+        // Its `join` uses the register of the second half, which has been absorbed by then.
         (
             "chacha20_ssse3/mac.s",
             text(
@@ -29,11 +29,11 @@ pub fn files() -> [(&'static str, String); 2] {
     ]
 }
 
-/// What a step absorbs at an offset from a register into a chain.
+/// Absorbs the block at an offset from a register into a chain.
 type Step = fn(&mut Assembly, &str, usize, [&str; 3]);
 
-/// Each half has `STEPS` times 32 bytes; the second begins with zero, and `join` joins it to the first. The
-/// frame is that of ChaCha20.
+/// Generates a function whose halves have `STEPS` times 32 bytes; the second begins with zero, and `join` joins it to the
+/// first. The frame is that of ChaCha20.
 fn text(one: [&str; 3], other: [&str; 3], step: Step, join: fn(&mut Assembly)) -> String {
     let mut assembly = Assembly::default();
     save(&mut assembly);

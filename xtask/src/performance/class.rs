@@ -1,4 +1,4 @@
-//! Classes of CPUs.
+//! CPU classes.
 
 pub fn class_of(features: &str) -> &'static str {
     let has = |feature: &&str| features.split(' ').any(|one| one == *feature);
@@ -9,12 +9,12 @@ pub fn class_of(features: &str) -> &'static str {
 pub struct Class {
     pub name: &'static str,
     pub what: &'static str,
-    /// As records name features.
+    /// Features, by their names in records.
     needs: &'static [&'static str],
 }
 
-/// The first that fits counts. Early records do not name AVX2 and IFMA, which every CPU with VAES,
-/// and every CPU with VAES and AVX-512, has.
+/// The classes; the first that fits counts. Early records do not name AVX2 and IFMA: every CPU with VAES has the former, and
+/// every CPU with VAES and AVX-512 the latter.
 pub const CLASSES: &[Class] = &[
     Class {
         name: "A",

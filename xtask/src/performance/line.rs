@@ -15,7 +15,7 @@ pub enum Line {
     Outcome(Outcome),
 }
 
-/// Begins a run.
+/// The first line of a run.
 #[derive(Deserialize)]
 pub struct Machine {
     pub cpu: String,
@@ -26,7 +26,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Those of the CPU, where Oarlock was measured by the harness itself.
+    /// Returns the CPU's features if the harness itself measured Oarlock.
     pub fn features(&self) -> Option<&str> {
         let versions = self.versions.iter();
         let mut ours = versions.filter(|version| version.starts_with("Oarlock "));
@@ -34,7 +34,7 @@ impl Machine {
         features.strip_suffix(')')
     }
 
-    /// As in `3.0`, of the OpenSSL that was measured or measured with.
+    /// Returns the series, such as `3.0`, of the OpenSSL that was measured or used.
     pub fn openssl_series(&self) -> Option<&str> {
         let mut versions = self.versions.iter();
         let version = versions.find_map(|version| version.strip_prefix("OpenSSL "))?;
@@ -73,7 +73,7 @@ pub struct Outcome {
     pub note: String,
 }
 
-/// What was measured, and in which way.
+/// The point of a measurement, and the conditions.
 #[derive(Deserialize)]
 pub struct At {
     pub case: String,
@@ -98,7 +98,7 @@ impl At {
         }
     }
 
-    /// The title of a table. It ends in the same way for all units.
+    /// Returns a table's title. Titles end in the same way for all units.
     pub fn title(&self, unit: &str, threads: usize, hidden: &str) -> String {
         let mut title = format!("{unit}, {threads} thread");
         if threads > 1 {
@@ -127,7 +127,7 @@ impl At {
     }
 }
 
-/// What tells rows apart.
+/// The properties that distinguish rows.
 #[derive(PartialEq)]
 pub struct Point {
     pub case: String,

@@ -1,4 +1,4 @@
-//! One record: its lines arranged as tables and targets.
+//! One record, arranged as tables and targets.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -9,16 +9,16 @@ use super::table::Table;
 use super::text::figure;
 use crate::tool::Result;
 
-/// One file.
+/// A record's file.
 pub struct Record {
-    /// From the root of the repository.
+    /// The path from the root of the repository.
     pub path: String,
     pub class: &'static str,
     pub cpu: String,
     cores: usize,
     kernel: String,
     pub date: String,
-    /// Versions in all runs, each once.
+    /// The versions of all runs, without duplicates.
     versions: Vec<String>,
     tables: Vec<Table>,
     targets: Vec<Targets>,
@@ -66,13 +66,12 @@ impl Record {
         Ok(record)
     }
 
-    /// Arranges `lines`, of which those of a machine begin a run. `features` are those that the CPU
-    /// has when none is hidden. If there are `several` releases of OpenSSL, what was
-    /// measured with one stands apart from what was measured with another.
+    /// Arranges `lines`; a line of a machine begins a run. `features` are the CPU's when none is hidden. With `several`
+    /// releases of OpenSSL, each release has tables of its own.
     fn add(&mut self, lines: &[Line], features: &str, several: bool) {
         let mut hidden = String::new();
         let mut beside = String::new();
-        // Peers have one thread whatever Oarlock has, whose line comes first.
+        // Peers have one thread; Oarlock's line comes first and has its number of threads.
         let mut threads = 1;
         for line in lines {
             match line {
@@ -113,8 +112,7 @@ impl Record {
         }
     }
 
-    /// The table with that title, which ends in `beside`. Tables that differ in nothing else follow
-    /// each other.
+    /// Returns the table with that title, which ends in `beside`. Tables that differ only in that ending are neighbours.
     fn table(&mut self, title: String, beside: &str) -> &mut Table {
         let tables = &mut self.tables;
         let at = tables.iter().position(|table| table.title == title);
@@ -144,14 +142,14 @@ impl Record {
         &mut self.targets[at]
     }
 
-    /// The last ratio of each target that was measured with the first OpenSSL of the record.
+    /// Returns the last ratio of each target that was measured with the first OpenSSL of the record.
     pub fn ratios(&self) -> impl Iterator<Item = (&str, f64)> {
         let targets = self.targets.first().into_iter();
         let targets = targets.flat_map(|one| &one.targets);
         targets.filter_map(|target| Some((target.name.as_str(), target.last?)))
     }
 
-    /// Names and versions of the peers that the page compares with.
+    /// Returns the names and versions of the peers that the page compares with.
     pub fn peers(&self) -> Vec<&str> {
         let peers = self.versions.iter().map(String::as_str);
         let peers = peers.filter(|peer| peer.starts_with("OpenSSL ") || peer.starts_with("AWS-LC"));
@@ -184,7 +182,7 @@ impl Record {
 
 /// All targets that were measured with one OpenSSL.
 struct Targets {
-    /// As the titles of tables end.
+    /// The ending of the tables' titles.
     beside: String,
     targets: Vec<Target>,
 }
@@ -223,14 +221,14 @@ impl Targets {
     }
 }
 
-/// A promise of the project's to itself, and what came of it in each run.
+/// A promise of the project, and its result in each run.
 struct Target {
     name: String,
     required: f64,
     measured: Vec<String>,
     /// The ratio of the last run.
     last: Option<f64>,
-    /// In the last run.
+    /// Whether the last run met it.
     met: bool,
 }
 
@@ -245,7 +243,7 @@ impl Target {
 }
 
 const OARLOCK: &str = "oarlock";
-/// What follows the rest of a title.
+/// The ending of a title before the series.
 const WITH_OPENSSL: &str = ", with OpenSSL ";
 const TARGETS: &str = "\
 What the project requires of itself, and the ratio that each run of the targets reached.

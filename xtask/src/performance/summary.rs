@@ -6,7 +6,7 @@ use super::class::CLASSES;
 use super::record::Record;
 use super::text::figure;
 
-/// Returns a section for each processor in `records`, of which the newest come first.
+/// Returns a section for each processor in `records`, which start with the newest.
 pub fn sections(records: &[Record]) -> String {
     let mut out = String::new();
     let mut seen: Vec<&str> = Vec::new();
@@ -57,23 +57,23 @@ fn section(cpu: &str, records: &[Record], out: &mut String) {
     out.push('\n');
 }
 
-/// Operations of one kind and the peer that they are compared with.
+/// A row: operations of one kind, and the peer that they are compared with.
 struct Row {
     title: &'static str,
     cases: &'static [&'static str],
-    /// Requests in flight, where the case has several.
+    /// Requests in flight, if the case has several.
     depth: Option<&'static str>,
     peer: &'static Peer,
 }
 
 struct Peer {
     title: &'static str,
-    /// As targets name it.
+    /// The peer's name in targets.
     name: &'static str,
 }
 
 impl Row {
-    /// The median of all ratios and, in brackets, the lowest one. Empty without a measurement.
+    /// Returns the median of all ratios, followed by the lowest one in brackets; empty without a measurement.
     fn cell(&self, record: &Record) -> String {
         let ratios = record.ratios();
         let mut ratios: Vec<f64> = ratios
@@ -94,7 +94,7 @@ impl Row {
         format!("{} ({lowest})", figure(median))
     }
 
-    /// Whether the row includes `target`, as in `class-A aes-128-ctr 16: over openssl`.
+    /// Whether the row includes `target`, such as `class-A aes-128-ctr 16: over openssl`.
     fn holds(&self, target: &str) -> bool {
         let Some((what, peer)) = target.split_once(": over ") else {
             return false;
@@ -137,7 +137,7 @@ const AWS_LC: &Peer = &Peer {
     title: "aws-lc",
     name: "aws-lc",
 };
-/// The lower of the two ratios.
+/// The lower of two ratios.
 const BOTH: &Peer = &Peer {
     title: "the faster of both",
     name: "openssl and aws-lc",

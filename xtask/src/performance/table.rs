@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use super::line::{Point, Rate, Ratio};
 use super::text::{figure, size};
 
-/// What was measured in one way: points down, implementations across.
+/// The measurements of one kind: a row for each point, a column for each implementation.
 pub struct Table {
     pub title: String,
-    /// Implementations.
+    /// The names of the implementations.
     columns: Vec<String>,
     rows: Vec<Row>,
 }

@@ -83,7 +83,7 @@ fn what_was_measured_with_another_openssl_stands_apart() {
              | aes-128-ctr | 16 KiB | 19.0 | {theirs} |\n\n"
         )
     };
-    // One after the other.
+    // The tables of both releases follow each other.
     let tables = table("3.0", "9.50 (2.00x)") + &table("4.0", "14.5 (1.40x)");
     assert!(text.contains(&tables), "{text}");
     let last = "| t | 1.30 | 2.50 | yes |\n";
@@ -95,7 +95,7 @@ fn what_was_measured_with_another_openssl_stands_apart() {
             "{text}"
         );
     }
-    // Which of them it was, where there was one.
+    // With a single release, only its version is named.
     let text = written(&with_40);
     assert!(text.contains("; OpenSSL 4.0.3 29 Sep 2026."), "{text}");
     assert!(text.contains("#### Targets\n"), "{text}");

@@ -1,6 +1,6 @@
 //! Figures and sizes as the page shows them.
 
-/// Three significant digits.
+/// Formats a figure with three significant digits.
 pub fn figure(value: f64) -> String {
     let decimals = match value.abs() {
         0.0..0.1 => 4,

@@ -1,12 +1,11 @@
-//! The workspace of the benchmark, compared with the main one: figures are those of the product only if both are built
-//! alike.
+//! Compares the benchmark's workspace with the main one: its figures are those of the product only if both are built alike.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::tool::Result;
 
-/// One line for every lint, profile setting or version of a dependency that differs.
+/// Returns a line for every lint, profile setting or dependency version that differs.
 pub fn check(root: &Path) -> Result<Vec<String>> {
     let read = |name: &str| {
         let path = root.join(name);
@@ -59,7 +58,7 @@ fn is_within(some: &[String], all: &[String]) -> bool {
     some.iter().all(|version| all.contains(version))
 }
 
-/// Lints and profiles of a manifest, without comments.
+/// Returns the lints and profiles of a manifest, without comments.
 fn settings(manifest: &str) -> Settings {
     let mut found = Settings::new();
     let mut section = "";
@@ -78,8 +77,8 @@ fn settings(manifest: &str) -> Settings {
     found
 }
 
-/// Settings that `others` lack or have with another value, but for those of packages that are not in `locked`, the lock
-/// file of the others.
+/// Returns settings that `others` lack or have with another value, except those of packages missing from `locked`, the
+/// others' lock file.
 fn missing<'a>(
     some: &'a Settings,
     others: &'a Settings,

@@ -1,7 +1,6 @@
-//! Circles of modules. Cargo keeps crates from using each other in a circle; this keeps the modules at the top of a
-//! crate from it.
+//! Circles of modules. Cargo prevents circles of crates; this check prevents circles of a crate's top-level modules.
 //!
-//! Sources are read as text: what follows `crate::` outside of comments, and before the tests at the end of a file.
+//! Sources are read as text: the check looks for `crate::` outside of comments, and before the tests at the end of a file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -9,13 +8,13 @@ use std::path::Path;
 use super::files;
 use crate::tool::{Metadata, Result};
 
-/// A module that counts as one at the top: the rest of `portable` is above its users.
+/// Modules that count as top-level: the rest of `portable` is above the users of this one.
 const APART: [&str; 1] = ["portable::xor"];
 
-/// For each module, the modules that it names.
+/// The modules that each module names.
 type Uses = BTreeMap<String, BTreeSet<String>>;
 
-/// The number of modules, and one line for each on a circle.
+/// Returns the number of modules, and a line for each module on a circle.
 pub fn check(metadata: &Metadata) -> Result<(usize, Vec<String>)> {
     let (mut count, mut findings) = (0, Vec::new());
     let targets = metadata.packages.iter().flat_map(|one| &one.targets);
@@ -48,14 +47,14 @@ pub fn check(metadata: &Metadata) -> Result<(usize, Vec<String>)> {
     Ok((count, findings))
 }
 
-/// The module at the top that holds the one of this path.
+/// Returns the top-level module that contains the module with this path.
 fn room(path: &str) -> String {
     let apart = APART.iter().find(|apart| path.starts_with(**apart));
     let first = path.split("::").next().unwrap_or_default();
     apart.map_or(first, |apart| apart).to_owned()
 }
 
-/// The modules that `text` names by `crate::NAME`, or in the braces of `crate::{...}`.
+/// Returns the modules that `text` names as `crate::NAME`, or in the braces of `crate::{...}`.
 fn named(text: &str) -> BTreeSet<String> {
     let code = text.split("\nmod tests").next().unwrap_or_default();
     let code: Vec<&str> = code

@@ -1,26 +1,26 @@
-//! Which crate may depend on which: floors, never up, never sideways.
+//! The crates that a crate may depend on: those of lower floors only.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::tool::{Dependency, Metadata, Package, Result};
 
-/// Where a crate stands. A new crate gets its line here.
+/// The floor of each crate. A new crate gets its line here.
 const HOUSE: &[(&str, Place)] = &[
     ("oarlock-kernels", Place::Floor(0)),
-    // Threads, and memory for them and for secrets. No algorithm is known there.
+    // Threads, and memory for them and for secrets. It knows no algorithm.
     ("oarlock-threads", Place::Floor(0)),
     ("oarlock-legacy", Place::Floor(1)),
-    // Clients that attack the cryptoserver. They know nothing of its code; its tests and the harness use them.
+    // Clients that attack the cryptoserver. They share no code with it; its tests and the harness use them.
     ("oarlock-hostile", Place::Floor(1)),
     ("oarlock-engine", Place::Floor(2)),
     ("oarlock-packet", Place::Floor(3)),
-    // What people depend on.
+    // The crate that users depend on.
     ("oarlock", Place::Floor(4)),
     ("oarlock-file", Place::Floor(5)),
     ("oarlock-net", Place::Floor(5)),
     ("oarlock-local", Place::Floor(5)),
-    // What other programs bring along: the command reads it, and the fuzzer.
+    // Knowledge about other programs, which the command and the fuzzer read.
     ("oarlock-programs", Place::Floor(5)),
     ("oarlock-measure", Place::Floor(5)),
     ("oarlock-cli", Place::Floor(6)),
@@ -37,7 +37,7 @@ const HOUSE: &[(&str, Place)] = &[
     ("xtask", Place::Outside),
 ];
 
-/// Crates that may use less than their floor allows.
+/// Crates that may use less than their floor allows, with the reason.
 const ALLOWED_ONLY: &[(&str, &[&str], &str)] = &[(
     "oarlock-provider",
     &[
@@ -49,25 +49,25 @@ const ALLOWED_ONLY: &[(&str, &[&str], &str)] = &[(
     "no async runtime enters a foreign process",
 )];
 
-/// The facade, and the crates below it whose documentation has examples for its readers. Cargo compiles those with a
+/// The facade, and the lower crates whose documentation has examples for its users. Cargo compiles those with a
 /// dev-dependency.
 const FACADE: (&str, &[&str]) = (
     "oarlock",
     &["oarlock-threads", "oarlock-engine", "oarlock-packet"],
 );
-/// The package whose dependencies are those that features of the command bring.
+/// The package whose dependencies are those of the command's features.
 const FEATURES: &str = "oarlock-cli-features";
 
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     Floor(u8),
-    /// Used by tests alone; depends on no crate of ours.
+    /// Used only by tests; depends on no crate of ours.
     TestsOnly,
     /// May use every floor; no crate depends on it.
     Outside,
 }
 
-/// One line for every edge that is not allowed.
+/// Returns a line for every edge that is not allowed.
 pub fn check(metadata: &Metadata) -> Result<Vec<String>> {
     if metadata.packages.is_empty() {
         return Err("found no crates to check: is `members` of Cargo.toml empty?".to_owned());
@@ -84,7 +84,8 @@ pub fn check(metadata: &Metadata) -> Result<Vec<String>> {
     Ok(findings)
 }
 
-/// One line for every dependency that `make run` would compile twice: for its part of the command, and for the whole.
+/// Returns a line for every dependency that `make run` would compile twice: once for its part of the command, once for all
+/// of it.
 fn check_features(packages: &[Package]) -> Vec<String> {
     let of = |names: &'static [&'static str]| {
         let named = packages.iter().filter(|one| names.contains(&&*one.name));
@@ -126,11 +127,11 @@ fn check_package(package: &Package, manifest: &Path) -> Vec<String> {
         .collect()
 }
 
-/// What is wrong with an edge, and what to do.
+/// Returns what is wrong with an edge, and what to do.
 fn fault(package: &Package, from: Place, dependency: &Dependency) -> Option<String> {
     let dev = dependency.kind.as_deref() == Some("dev");
     if dev && dependency.name == package.name {
-        return None; // a crate that switches on its own features for its tests
+        return None; // a crate that enables its own features for its tests
     }
     if dev && dependency.name == FACADE.0 && FACADE.1.contains(&package.name.as_str()) {
         return None;

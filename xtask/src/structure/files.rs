@@ -1,11 +1,11 @@
-//! The Rust sources in a folder.
+//! The Rust sources in a directory.
 
 use std::path::{Path, PathBuf};
 
 use crate::tool::Result;
 
-/// Every Rust source below `folder`, in order, but for those below a folder that is `skipped`, and
-/// for what cargo writes.
+/// Returns every Rust source below `folder`, in order, except below directories that `skipped` selects and below cargo's
+/// output.
 pub fn sources(folder: &Path, skipped: &dyn Fn(&Path) -> bool) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     add(folder, skipped, &mut found)?;

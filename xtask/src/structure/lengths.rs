@@ -1,20 +1,20 @@
-//! How long a file may be.
+//! Limits the length of files.
 
 use std::path::Path;
 
 use super::files;
 use crate::tool::Result;
 
-/// The most lines of a file that is written by hand.
+/// The most lines of a handwritten file.
 const LINES_MAX: usize = 700;
 
-/// Files that may be longer, and why.
+/// Files that may be longer, with the reason.
 const EXEMPT: &[(&str, &str)] = &[(
     "crates/net/src/proto/generated.rs",
     "`cargo xtask proto` writes it, in one piece",
 )];
 
-/// One line for every file in the repository that is too long, whatever package it belongs to.
+/// Returns a line for every file in the repository that is too long, in any package.
 pub fn check(root: &Path) -> Result<Vec<String>> {
     let is_hidden = |path: &Path| {
         let name = path.file_name().unwrap_or_default();
@@ -33,7 +33,7 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
     Ok(judge(&files))
 }
 
-/// `files` are paths from the root of the repository, with their lines.
+/// Judges files, given as paths from the root of the repository with their number of lines.
 fn judge(files: &[(String, usize)]) -> Vec<String> {
     let mut findings = Vec::new();
     for (path, lines) in files {
@@ -135,7 +135,7 @@ mod tests {
         assert!(result.unwrap_err().contains("found no Rust source"));
     }
 
-    /// With the files that are exempt.
+    /// Adds the exempt files.
     fn planted(files: &[(&str, usize)]) -> Vec<(String, usize)> {
         let exempt = EXEMPT.iter().map(|(path, _)| (*path, 5000));
         let files = files.iter().copied().chain(exempt);

@@ -1,4 +1,4 @@
-//! Which files may hold what. Sources are read as tokens: a word in a comment or a string is none.
+//! Restricts constructs to some files. Sources are read as tokens, so words in comments and strings do not count.
 
 use std::path::Path;
 
@@ -7,16 +7,16 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use super::files;
 use crate::tool::{Metadata, Result};
 
-/// Something that only some rooms may hold.
+/// A construct that only some files may contain.
 struct Rule {
     what: &'static str,
-    /// Paths from the root of the repository; one that ends in `/` is a folder.
+    /// Paths from the root of the repository; one that ends in `/` is a directory.
     allowed: &'static [&'static str],
-    /// Where the rule holds at all.
+    /// The directory in which the rule applies.
     within: &'static str,
-    /// Whether tests and benchmarks are bound too.
+    /// Whether the rule also applies to tests and benchmarks.
     binds_tests: bool,
-    /// Whether the tokens begin with what the rule is about.
+    /// Whether the tokens begin with the construct.
     begins: fn(&[Token]) -> bool,
     remedy: &'static str,
 }
@@ -28,27 +28,27 @@ const RULES: &[Rule] = &[
             "crates/kernels/",
             "crates/legacy/",
             "crates/threads/src/pool/", // a slice is split over threads
-            "crates/threads/src/prefetch/", // memory that threads fill and one reader reads
-            "crates/engine/src/plan/shared_key.rs", // a key is made where it stays
+            "crates/threads/src/prefetch/", // memory that several threads fill and one reads
+            "crates/engine/src/plan/shared_key.rs", // a key is created in its final place
             "crates/engine/src/device/library.rs", // functions of a C library
             "crates/engine/src/device/library/engine.rs", // functions of a C library
             "crates/engine/src/aws_lc/", // aws-lc
             "crates/engine/src/device/software/", // aws-lc
             "crates/threads/src/heap.rs", // malloc_trim
             "crates/threads/src/locked.rs", // memory for secrets
-            "crates/threads/src/page.rs", // a file that others read while this process counts in it
+            "crates/threads/src/page.rs", // a file that other processes read while this one counts in it
             "crates/threads/src/process.rs", // fork and AT_SECURE
-            "crates/threads/src/mapped.rs", // a file that processes map together
-            "bench/src/",               // dlopen
-            "crates/measure/src/",      // the same
+            "crates/threads/src/mapped.rs", // a file that several processes map
+            "bench/src/",                 // dlopen
+            "crates/measure/src/",        // the same
             "bench/process/src/tls/ssl.rs", // libssl
             "crates/local/src/board/memory.rs", // memory that processes share
-            "crates/provider/",         // foreign function interfaces
+            "crates/provider/",           // foreign function interfaces
             "crates/capi/",
             "fuzz/src/capi/",   // calls of the C library
             "fuzz/src/evp/",    // calls of libcrypto
             "fuzz/src/pkcs11/", // functions of a PKCS#11 module
-            "fuzz/src/params/", // calls of the provider, as OpenSSL's core makes them
+            "fuzz/src/params/", // calls of the provider, made like those of OpenSSL's core
             "python/",
         ],
         within: "",
@@ -78,7 +78,7 @@ const RULES: &[Rule] = &[
         what: "a thread",
         allowed: &[
             "crates/threads/src/pool/",
-            "crates/measure/src/measuring/load.rs", // threads that ask, and those of peers
+            "crates/measure/src/measuring/load.rs", // client threads, and those of peers
             "crates/net/src/server/audit/",         // its writer, which waits for the disk
             "crates/net/src/server/dispatch/",      // workers, which wait for devices
             "crates/net/src/server/page.rs",        // pages, apart from requests
@@ -91,7 +91,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         what: "the environment",
-        allowed: &["crates/kernels/build.rs"], // what cargo says of the build
+        allowed: &["crates/kernels/build.rs"], // cargo's variables
         within: "crates/kernels/",
         binds_tests: true,
         begins: |tokens| {
@@ -138,13 +138,13 @@ const RULES: &[Rule] = &[
     },
 ];
 
-/// The number of files read, and one line for everything that is where it may not be.
+/// Returns the number of files read, and a line for every construct in a file that may not contain it.
 pub fn check(metadata: &Metadata) -> Result<(usize, Vec<String>)> {
     let mut files_read = 0;
     let mut findings = Vec::new();
     for package in &metadata.packages {
         let folder = package.manifest_path.parent().unwrap_or(Path::new("/"));
-        // A package below has its own turn.
+        // A nested package is checked on its own.
         let files = files::sources(folder, &|path| path.join("Cargo.toml").exists())?;
         if files.is_empty() {
             return Err(format!(
@@ -163,7 +163,7 @@ pub fn check(metadata: &Metadata) -> Result<(usize, Vec<String>)> {
     Ok((files_read, findings))
 }
 
-/// One line for everything in `text` that the file `path` may not hold.
+/// Returns a line for every construct in `text` that the file `path` may not contain.
 fn check_file(path: &str, text: &str) -> Result<Vec<String>> {
     let stream: TokenStream = text.parse().map_err(|error: proc_macro2::LexError| {
         format!("{path}:{}: not Rust: {error}", error.span().start().line)
@@ -207,7 +207,7 @@ fn starts_thread(tokens: &[Token]) -> bool {
     if word(tokens, 0) == Some("pthread_create") {
         return true;
     }
-    // `thread as t` and `thread::*` would hide a start.
+    // `thread as t` and `thread::*` would hide the start of a thread.
     word(tokens, 0) == Some("thread")
         && (word(tokens, 1) == Some("as")
             || (sign(tokens, 1) == Some(':') && sign(tokens, 2) == Some(':'))
@@ -240,7 +240,7 @@ fn sign(tokens: &[Token], at: usize) -> Option<char> {
         .filter(|first| !first.is_alphanumeric() && *first != '_')
 }
 
-/// Whether the tokens are these words with `::` between them, and `::` after a single one.
+/// Whether the tokens are these words joined by `::`; a single word must be followed by `::`.
 fn path(tokens: &[Token], words: &[&str]) -> bool {
     let joined = |at: usize| sign(tokens, at) == Some(':') && sign(tokens, at + 1) == Some(':');
     words
@@ -251,7 +251,7 @@ fn path(tokens: &[Token], words: &[&str]) -> bool {
         && (words.len() > 1 || joined(1))
 }
 
-/// Tokens in their order. Items under `#[cfg(test)]` and `#[test]` are marked as tests.
+/// Collects the tokens in order. Items under `#[cfg(test)]` and `#[test]` are marked as tests.
 fn flatten(stream: TokenStream, in_test: bool, into: &mut Vec<Token>) {
     let mut next_is_test = false;
     let mut after_hash = false;

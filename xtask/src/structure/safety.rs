@@ -1,8 +1,8 @@
-//! That unsafe code says what it relies on: every `unsafe fn` has a `# Safety` section, and no SAFETY comment stands
+//! Checks that unsafe code names its preconditions: every `unsafe fn` has a `# Safety` section, and no SAFETY comment occurs
 //! more than three times, since a stock sentence names no precondition of its place.
 //!
-//! Methods of a trait's implementation have the section of the trait. A function that a macro writes counts where the
-//! macro is.
+//! Methods of a trait's implementation are covered by the trait's section. A function that a macro defines is checked in the
+//! macro.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,17 +12,17 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use super::files;
 use crate::tool::Result;
 
-/// How often one SAFETY comment may stand.
+/// The most occurrences of one SAFETY comment.
 const SAME_MAX: usize = 3;
 
-/// Something that is wrong at a line of a file.
+/// A fault in a line of a file.
 struct Fault {
     path: String,
     line: usize,
     what: String,
 }
 
-/// One line for every fault in the repository.
+/// Returns a line for every fault in the repository.
 pub fn check(root: &Path) -> Result<Vec<String>> {
     let is_hidden = |path: &Path| {
         let name = path.file_name().unwrap_or_default();
@@ -41,7 +41,7 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
     judge(&texts)
 }
 
-/// `texts` are sources with their paths from the root of the repository.
+/// Judges sources, given with their paths from the root of the repository.
 fn judge(texts: &[(String, String)]) -> Result<Vec<String>> {
     let mut faults = Vec::new();
     let mut comments = BTreeMap::<String, Vec<(&str, usize)>>::new();
@@ -82,7 +82,7 @@ fn judge(texts: &[(String, String)]) -> Result<Vec<String>> {
     Ok(faults.into_iter().map(said).collect())
 }
 
-/// The text of each SAFETY comment, as one line, with the line it begins at.
+/// Returns the text of each SAFETY comment as one line, with the number of its first line.
 fn comments_of(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut lines = text.lines().enumerate().peekable();
@@ -100,7 +100,7 @@ fn comments_of(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Tells `missing` of each `unsafe fn` without a section. `of_trait`: those here implement a trait.
+/// Calls `missing` for each `unsafe fn` without a section. `of_trait` is set inside an implementation of a trait.
 fn sections(stream: TokenStream, of_trait: bool, missing: &mut impl FnMut(usize, String)) {
     let trees: Vec<TokenTree> = stream.into_iter().collect();
     let word = |at: usize| match trees.get(at) {
@@ -112,7 +112,7 @@ fn sections(stream: TokenStream, of_trait: bool, missing: &mut impl FnMut(usize,
     for (at, tree) in trees.iter().enumerate() {
         match tree {
             TokenTree::Ident(ident) if ident == "impl" => (is_impl, implements) = (true, false),
-            // Not `for<'a>`, which is of a bound.
+            // Not `for<'a>`, which belongs to a bound.
             TokenTree::Ident(ident) if ident == "for" => {
                 implements |= is_impl && word(at + 1) != "<";
             }
@@ -122,7 +122,7 @@ fn sections(stream: TokenStream, of_trait: bool, missing: &mut impl FnMut(usize,
                     next += 1;
                     next += usize::from(matches!(trees.get(next), Some(TokenTree::Literal(_))));
                 }
-                // A type of functions has no name.
+                // A function type has no name.
                 let name = match word(next + 1).as_str() {
                     "$" => format!("${}", word(next + 2)),
                     name => name.to_owned(),
@@ -212,7 +212,7 @@ mod tests {
             "{found:?}"
         );
         assert!(found[2].ends_with(": as the caller says."), "{found:?}");
-        // One behind code has to be short, and is not looked for.
+        // A comment after code has to be short, and is not checked.
         assert_eq!(judged(&[other, one, one]), [""; 0]);
     }
 

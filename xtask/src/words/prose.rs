@@ -1,6 +1,6 @@
-//! What a source says in words.
+//! Extracts the prose of a source.
 
-/// Comments and string literals of a source in Rust, in the lines where they stand; code becomes blank.
+/// Returns the comments and string literals of a Rust source in their lines; code becomes blank.
 pub fn of(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -35,7 +35,7 @@ pub fn of(text: &str) -> String {
     out
 }
 
-/// The length of the string literal that `text` begins with.
+/// Returns the length of the string literal that `text` begins with.
 fn string(text: &str) -> usize {
     let mut escaped = true; // the opening quote
     for (at, sign) in text.char_indices() {
@@ -49,7 +49,7 @@ fn string(text: &str) -> usize {
     text.len()
 }
 
-/// The length of the raw string literal that `text` begins with, if it does.
+/// Returns the length of the raw string literal that `text` begins with, if it does.
 fn raw_string(text: &str) -> Option<usize> {
     let hashes = text[1..].find(|sign| sign != '#')?;
     let start = 1 + hashes + 1;
