@@ -1,11 +1,11 @@
-//! Programs that give OpenSSL an allocator of their own. Where its memory is shared by processes, a second process goes on
-//! with what a first one began, by every path that leads to memory of the provider's:
+//! Programs with an allocator of their own for OpenSSL. If processes share its memory, a second process continues what a
+//! first one began, on every path that leads to the provider's memory:
 //!
-//! - contexts of every cipher that is offered: used, copied and freed
+//! - contexts of every offered cipher: used, copied and freed
 //! - an RSA key that was read and exported to the provider, and its copy there
 //! - contexts of signatures and decryption
 //!
-//! Other allocators change nothing.
+//! Other allocators make no difference.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ fn other_allocators_change_nothing() {
             ciphers.iter().all(|it| it == "oarlock"),
             "{linked}: {usual:?}"
         );
-        // On a CPU with lanes for it.
+        // Only on a CPU with lanes for RSA.
         let has_lanes = oarlock::Accelerator::builder()
             .build()
             .unwrap()
@@ -50,7 +50,7 @@ fn other_allocators_change_nothing() {
     }
 }
 
-/// The providers of all ciphers and of RSA's signatures, in a program with that allocator.
+/// Returns the providers of all ciphers and of RSA signatures in a program with that allocator.
 fn providers_under(mode: &str, libcrypto: &[&str]) -> Vec<String> {
     let folder = open_folder();
     let program = compiled(folder.path(), libcrypto);
@@ -76,7 +76,7 @@ fn compiled(folder: &Path, libcrypto: &[&str]) -> PathBuf {
     program
 }
 
-/// A program that does not show libcrypto's names is told apart by where its memory lies.
+/// In a program that hides libcrypto's names, the allocator is recognized by where its memory lies.
 const BUILDS: [(&str, &[&str]); 2] = [
     ("with the shared library", &["-lcrypto"]),
     (

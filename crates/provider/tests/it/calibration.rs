@@ -1,4 +1,4 @@
-//! The file that says what is offered: in programs of several users, and of more rights than their user's.
+//! The calibration file, in programs of several users and with more rights than their user.
 
 use std::fs;
 use std::os::unix::fs::chown;
@@ -21,14 +21,13 @@ fn a_program_goes_by_its_users_file_and_by_roots_alone_with_more_rights() {
     let folder = open_folder();
     let privileged = folder.path().join("openssl");
     let privileged = privileged.to_str().unwrap();
-    // By another process, as in `process.rs`.
+    // Another process installs it, as in `process.rs`.
     let user = USER.to_string();
     let install = ["-m", "4755", "-o", &user, "/usr/bin/openssl", privileged];
     succeeds(Command::new("install").args(install));
 
     let (accelerated, machine) = (Accelerated::for_all(""), Machine::with(""));
-    // A program with more rights heeds neither a mask of the CPU nor a library path: the file is for
-    // others then.
+    // A program with more rights ignores the CPU mask and the library path, so the file does not apply to it then.
     let variables = ["OARLOCK_CPU", "OPENSSL_ia32cap", "OARLOCK_TEST_OPENSSL"];
     let is_for_privileged = variables.iter().all(|it| std::env::var_os(it).is_none());
     let by_tables = ["openssl", privileged].map(|it| offered(&machine, it, NOBODY));
@@ -68,8 +67,8 @@ fn without_the_file_it_goes_by_the_tables() {
     assert_eq!(list(), by_tables);
 }
 
-/// What openssl lists of the provider, which the machine's own configuration names: the environment's is ignored in
-/// privileged programs.
+/// Returns what openssl lists of the provider, which the machine's own configuration loads: privileged programs ignore the
+/// environment's.
 fn offered(machine: &Machine, program: &str, user: u32) -> String {
     let prefix = machine.prefix();
     let mut command = Command::new(&prefix[0]);
@@ -82,7 +81,7 @@ fn offered(machine: &Machine, program: &str, user: u32) -> String {
     of_us.collect::<Vec<_>>().join("\n")
 }
 
-/// A calibration of this machine by which nothing is worth offering.
+/// Returns a calibration of this machine by which nothing is worth offering.
 fn all_slow(accelerated: &Accelerated) -> String {
     let said = |arguments: &[&str]| {
         let mut openssl = Command::new("openssl");
@@ -139,5 +138,5 @@ const LIST: [&str; 4] = [
     "provider=oarlock",
 ];
 const NOBODY: u32 = 65534;
-/// Somebody, who need not exist.
+/// A user ID that need not exist.
 const USER: u32 = 12345;

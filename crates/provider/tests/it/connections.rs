@@ -1,5 +1,5 @@
-//! What an idle connection takes of memory: tables of a key, which pay with much data, are not made by a handshake and a few
-//! short records.
+//! The memory of an idle connection: a handshake and a few short records do not create a key's tables, which pay only with
+//! much data.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +8,7 @@ use oarlock_testing::lossy;
 
 use crate::host::{Accelerated, open_folder, succeeds, with_conf};
 
-/// Every suite with a cipher that is offered, in both versions.
+/// Every suite with an offered cipher, in both versions.
 #[test]
 fn an_idle_connection_takes_at_most_a_kib_more_a_side() {
     let folder = open_folder();

@@ -1,5 +1,5 @@
-//! Where the provider is meant to do other than the default provider of OpenSSL 3.0 does
-//! (docs/openssl-differences.md): the other tests pass these over, so they are held here.
+//! Intended differences between the provider and the default provider of OpenSSL 3.0 (docs/openssl-differences.md), which
+//! the other tests skip.
 
 use std::ptr::{null, null_mut};
 
@@ -29,7 +29,7 @@ fn num_stays() {
     assert_eq!(update(&context, &[0; 35]).unwrap(), stream[5..]);
 }
 
-/// As 3.0.22 has it; releases before it take any number.
+/// The behaviour of 3.0.22; earlier releases accept any number.
 #[test]
 fn num_of_cbc_is_within_a_block() {
     let context = keyed("AES-128-CBC", 1);
@@ -47,7 +47,7 @@ fn associated_data_come_before_data() {
     assert!(aad(&context, &[1; 20]));
     assert!(update(&context, &[1; 20]).is_some());
     assert!(!aad(&context, &[1; 20]));
-    // As GCM has it with both providers.
+    // GCM does the same with both providers.
     let context = keyed("AES-128-GCM", 1);
     assert!(update(&context, &[1; 20]).is_some());
     assert!(!aad(&context, &[1; 20]));
@@ -155,7 +155,7 @@ fn data_of_no_bytes_end_no_associated_data() {
     assert_eq!(tag(&parted), tag(&whole));
 }
 
-/// 3.0 lets EVP_Cipher without data pass over a wrong tag of ChaCha20-Poly1305 (CVE-2026-75803).
+/// In 3.0, EVP_Cipher without data ignores a wrong tag of ChaCha20-Poly1305 (CVE-2026-75803).
 #[test]
 fn evp_cipher_without_data_looks_at_the_tag() {
     for name in AEADS {
@@ -205,7 +205,7 @@ fn no_message_opens_without_a_tag() {
             if name == "ChaCha20-Poly1305" {
                 assert_eq!(libcrypto().errors(), [(PROV, TAG_NOT_SET)]);
             }
-            // It may still come.
+            // The tag may still be set.
             assert_eq!(opening.ctrl(ctrl::AEAD_SET_TAG, 16, tag.as_mut_ptr()), 1);
             assert!(end(&opening, by_cipher), "{name}");
         }
@@ -227,7 +227,7 @@ fn a_nonce_serves_one_message() {
             assert_eq!(done, 1);
             for ended in [&context, &copy] {
                 is_refused(name, ended);
-                // Neither key nor nonce is new.
+                // Neither the key nor the nonce is new.
                 assert_eq!(ended.init(None, None, None, 1 - encrypts), 1);
                 is_refused(name, ended);
                 assert_eq!(ended.init(None, None, Some(&noise(1, 12)), encrypts), 1);
@@ -235,7 +235,7 @@ fn a_nonce_serves_one_message() {
             }
         }
     }
-    // A new key starts over, and so do a fixed IV and a record's sequence number.
+    // A new key starts over, as do a fixed IV and a record's sequence number.
     let name = "ChaCha20-Poly1305";
     let context = keyed(name, 1);
     let first = update(&context, &[1; 20]).unwrap();
@@ -267,7 +267,7 @@ fn a_nonce_serves_one_message() {
     assert_ne!(sealed[0], sealed[1]);
 }
 
-/// Neither data nor an end.
+/// Checks that neither data nor an end is accepted.
 fn is_refused(name: &str, context: &Context) {
     let (mut output, mut made) = ([0xaa; 64], 0);
     let data = [1; 36];
@@ -339,7 +339,7 @@ fn without_a_key_nothing_is_written() {
     }
 }
 
-/// 3.0 reads and writes where nothing is.
+/// OpenSSL 3.0 reads and writes where there is no buffer.
 #[test]
 fn what_3_0_does_not_look_at_is_refused() {
     let context = keyed("AES-128-GCM", 1);
@@ -359,7 +359,7 @@ fn what_3_0_does_not_look_at_is_refused() {
     );
     let mut long = noise(1, 100);
     assert_eq!(context.ctrl(ctrl::GCM_SET_IV_INV, 13, long.as_mut_ptr()), 0);
-    // An IV with no room for a number: no record, and nothing is counted.
+    // An IV without room for a number: no record, and nothing is counted.
     let short = ours("AES-128-GCM");
     assert_eq!(short.init(None, Some(&noise(2, 16)), None, 1), 1);
     assert_eq!(short.ctrl(ctrl::AEAD_SET_IV_BYTES, 4, null_mut()), 1);
@@ -373,14 +373,14 @@ fn what_3_0_does_not_look_at_is_refused() {
     let mut record = [0; 32];
     let place = record.as_mut_ptr();
     assert_eq!(short.cipher(place, place, 32), -1);
-    // ChaCha20-Poly1305 gives its tag to nowhere.
+    // ChaCha20-Poly1305 writes its tag to null.
     let context = keyed("ChaCha20-Poly1305", 1);
     let mut param = Param::new(c"tag", Param::OCTET_STRING, null_mut(), 16);
     assert_eq!(context.get(&mut param), 1);
     assert_eq!(context.ctrl(ctrl::AEAD_TLS1_AAD, 13, null_mut()), 0);
 }
 
-/// The default provider draws it too, so nothing but its length can be compared.
+/// The default provider also generates it, so only its length can be compared.
 #[test]
 fn an_iv_of_gcm_that_was_not_set_is_random() {
     let mut ivs = Vec::new();
@@ -402,7 +402,7 @@ fn ours(name: &str) -> Context {
     libcrypto().fetch(name, "oarlock").context()
 }
 
-/// With the same key and IV each time.
+/// Returns a context with a fixed key and IV.
 fn keyed(name: &str, encrypts: i32) -> Context {
     let cipher = libcrypto().fetch(name, "oarlock");
     let context = cipher.context();
@@ -431,7 +431,7 @@ fn tag(context: &Context) -> [u8; 16] {
     tag
 }
 
-/// Ends a message, by the final call or by EVP_Cipher without data.
+/// Ends a message, with the final call or with EVP_Cipher without data.
 fn end(context: &Context, by_cipher: bool) -> bool {
     let (mut output, mut made) = ([0xaa; 64], 0);
     let done = match by_cipher {

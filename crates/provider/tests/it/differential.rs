@@ -1,4 +1,4 @@
-//! The default provider and ours, call by call: random sequences must look the same.
+//! Compares the default provider and ours call by call: random sequences must look the same.
 
 use std::collections::BTreeMap;
 use std::ptr::null_mut;
@@ -9,7 +9,7 @@ use crate::driver::script::meant::{LISTS_OF_CHACHA20_POLY1305, LOOKS_FOR_KEYS};
 use crate::driver::script::{Algorithm, Difference, copies};
 use crate::driver::{Cipher, Context, NAMES, Param, ctrl, libcrypto};
 
-/// Releases before take a length that comes with an IV for the next one (CVE-2023-5363).
+/// The first releases that apply a length to the IV it comes with; earlier ones apply it to the next IV (CVE-2023-5363).
 const TAKES_LENGTHS_FIRST: [[u32; 3]; 3] = [[3, 0, 12], [3, 1, 4], [3, 2, 0]];
 /// Library and reason: PROV_R_NO_KEY_SET.
 const NO_KEY: [(u32, u32); 1] = [(57, 114)];
@@ -23,7 +23,7 @@ fn descriptions_are_the_default_providers() {
         assert_eq!(ours.names(), default.names(), "{name}");
         let mut listed = ours.listed();
         if name == "ChaCha20" && libcrypto().release() < (3, 6) {
-            // 3.6 gives it; docs/openssl-differences.md.
+            // 3.6 added it; see docs/openssl-differences.md.
             listed[1].retain(|(key, _)| key != "updated-iv");
         }
         let mut expected = default.listed();
@@ -33,7 +33,7 @@ fn descriptions_are_the_default_providers() {
             expected[2].sort();
         }
         for (key, data_type) in &mut expected[1] {
-            // 4.0 lists octets, and gives a pointer to them all the same.
+            // 4.0 lists octets, but still returns a pointer to them.
             if key == "tls-mac" {
                 *data_type = Param::OCTET_PTR;
             }
@@ -93,8 +93,8 @@ fn random_sequences_look_the_same() {
     assert!(calls > 10_000, "{calls}");
 }
 
-/// With an IV and no key every call fails with the default provider's error and leaves output alone, in a
-/// copy too. The IV waits for the key.
+/// With an IV and no key, every call fails with the default provider's error and leaves the output unchanged, in a copy too.
+/// The IV is kept until the key is set.
 #[test]
 fn an_iv_waits_for_its_key() {
     for name in NAMES {
@@ -135,7 +135,7 @@ fn an_iv_waits_for_its_key() {
                         assert!(is_untouched || provider == 0, "{name}, {call}");
                     }
                 }
-                // Of an AEAD a call that failed may use up the IV.
+                // A failed call of an AEAD may use up the IV.
                 let iv = is_aead(name).then_some(&iv[..]);
                 assert_eq!(context.init(None, Some(&key), iv, encrypts), 1);
                 let mut output = vec![0xaa; bytes + 32];
@@ -161,8 +161,8 @@ fn an_iv_waits_for_its_key() {
     }
 }
 
-/// Whole messages under the default provider's tag, opened by both in pieces: the tag right, cut off
-/// or wrong.
+/// Whole messages with the default provider's tag, which both providers open in pieces: the tag is right, truncated or
+/// wrong.
 #[test]
 fn messages_open_with_the_right_tag_alone() {
     for name in NAMES.iter().filter(|name| is_aead(name)) {
@@ -211,7 +211,7 @@ fn messages_open_with_the_right_tag_alone() {
     }
 }
 
-/// A length of the IV that comes with key and IV holds for that IV (CVE-2023-5363).
+/// A length that is passed with key and IV applies to that IV (CVE-2023-5363).
 #[test]
 fn the_length_of_an_iv_may_come_with_it() {
     for name in NAMES.iter().filter(|name| name.ends_with("GCM")) {
@@ -219,7 +219,7 @@ fn the_length_of_an_iv_may_come_with_it() {
         let (key, plaintext) = (noise(1, ciphers[0].key_bytes()), noise(2, 100));
         for bytes in [1, 8, 11, 12, 13, 16, 128] {
             let iv = noise(3, bytes);
-            // Earlier ones hand us the IV first, and have none of the new length then.
+            // Earlier releases pass us the IV first, when it does not have the new length yet.
             let takes_length_first = libcrypto().has(&TAKES_LENGTHS_FIRST);
             let sealed = ciphers.each_ref().map(|cipher| {
                 [takes_length_first, false].map(|comes_with_it| {
@@ -254,8 +254,8 @@ fn the_length_of_an_iv_may_come_with_it() {
     }
 }
 
-/// Records as libssl makes and opens them (RFC 5288 and 7905), by contexts of both providers, also
-/// one by the other; broken ones are refused alike.
+/// Records made and opened as by libssl (RFC 5288 and 7905), with contexts of both providers, each also opening the other's;
+/// both refuse broken ones.
 #[test]
 fn tls_records_of_aeads_are_the_same() {
     for name in NAMES.iter().filter(|name| is_aead(name)) {
@@ -279,11 +279,11 @@ fn tls_records_of_aeads_are_the_same() {
         };
         let writers = contexts(1);
         if is_gcm {
-            // What is random is made the same: -1 sets all of an IV.
+            // Both sides get the same IV: -1 sets all of it, so nothing is random.
             for writer in &writers {
                 let mut iv = noise(4, 12);
                 iv[..4].copy_from_slice(&fixed);
-                // Counts over the end of a byte.
+                // The count crosses the end of a byte.
                 iv[11] = 0xfe;
                 assert_eq!(writer.ctrl(ctrl::AEAD_SET_IV_FIXED, -1, iv.as_mut_ptr()), 1);
             }
@@ -325,7 +325,7 @@ fn tls_records_of_aeads_are_the_same() {
                 written[1], written[0],
                 "{name}, record {sequence} of {bytes} bytes"
             );
-            // Now and then broken, or of a length that is not what was said.
+            // Sometimes broken, or with a length other than announced.
             let damage = sequence % 7;
             let opened = readers.each_ref().map(|reader| {
                 let mut aad = aad(whole);
@@ -368,7 +368,7 @@ fn tls_records_of_aeads_are_the_same() {
     }
 }
 
-/// Since 3.4 AES-GCM tells whether its IV is random; 4.0 gives a random one as soon as it is asked for it.
+/// Since 3.4, AES-GCM reports whether its IV is random; 4.0 generates a random one when asked for it.
 #[test]
 fn a_random_iv_is_told_and_given_as_in_this_release() {
     let release = libcrypto().release();
@@ -392,7 +392,7 @@ fn a_random_iv_is_told_and_given_as_in_this_release() {
             let given = |context: &Context| {
                 let mut iv = [0; 12];
                 let done = context.updated_iv(&mut iv);
-                // Random ones are never zeros twelve times.
+                // Random IVs are never twelve zeros.
                 (done, iv != [0; 12], libcrypto().errors())
             };
             let size_of_tag = |context: &Context| {
@@ -414,7 +414,7 @@ fn a_random_iv_is_told_and_given_as_in_this_release() {
             assert_eq!(whole.init(None, Some(&key), None, 1), 1);
             seen.push((told(&whole), fix(&whole, -1)));
             seen.push((told(&whole), 0));
-            // Earlier ones go on to tell that an IV before this one was random.
+            // Earlier releases still report that a previous IV was random.
             if release >= (4, 0) {
                 assert_eq!(fixed.init(None, None, Some(&iv), 1), 1);
                 seen.push((told(&fixed), 0));
@@ -470,7 +470,7 @@ fn a_block_held_back_comes_when_padding_is_switched_off() {
     }
 }
 
-/// Records of CBC: padding and MAC are put on and taken off as the default provider does.
+/// CBC records: padding and MAC are added and removed as by the default provider.
 #[test]
 fn tls_records_of_cbc_are_the_same() {
     let mut good = 0;
@@ -489,7 +489,7 @@ fn tls_records_of_cbc_are_the_same() {
                 };
                 let writers = [&default, &ours].map(|cipher| context(cipher, 1));
                 let readers = [&default, &ours].map(|cipher| context(cipher, 0));
-                // Encrypts what the two put into it, padding and all.
+                // Encrypts what the two pass to it, including padding.
                 let raw = default.context();
                 assert_eq!(raw.init(None, Some(&key), Some(&noise(6, 16)), 1), 1);
                 raw.set_padding(0);
@@ -503,7 +503,7 @@ fn tls_records_of_cbc_are_the_same() {
                         (done, made, record, libcrypto().errors())
                     });
                     assert_eq!(written[1], written[0], "{name} {version:x} {bytes}");
-                    // Padding of any length up to 255, or wrong in a byte of it.
+                    // Padding of any length up to 255, or with one wrong byte.
                     let mut record = noise(round, 16 * (1 + bytes.div_ceil(16)) + 256);
                     let length = noise(round + 1000, 1)[0];
                     let padded_from = record.len() - usize::from(length) - 1;
@@ -547,7 +547,7 @@ fn tls_records_of_cbc_are_the_same() {
                         assert_eq!(reader.get(&mut param), 1);
                         assert_eq!(param.return_bytes, mac_bytes);
                         let mac = (!mac.is_null() && mac_bytes <= 64).then(|| {
-                            // SAFETY: the context says that so many bytes are there.
+                            // SAFETY: the context reports this number of bytes at `mac`.
                             unsafe { std::slice::from_raw_parts(mac, mac_bytes) }.to_vec()
                         });
                         (done, made, record, errors, mac)
@@ -559,7 +559,7 @@ fn tls_records_of_cbc_are_the_same() {
                     if ours.0 == 1 {
                         assert_eq!(ours.2, default.2, "{what}");
                     }
-                    // Of a record that is padded wrongly, or by more than it has room for, it is random.
+                    // The MAC is random for a record with wrong padding, or more of it than fits.
                     let explicit = if version <= 0x301 && version != 0x100 {
                         0
                     } else {
@@ -607,7 +607,7 @@ fn seal(cipher: &Cipher, key: &[u8], iv: &[u8], aad: &[u8], data: &[u8]) -> (Vec
     (output, tag)
 }
 
-/// Piece by piece; whether the tag is right, what was decrypted, and errors.
+/// Opens a record in pieces; returns whether the tag is right, the plaintext, and errors.
 fn open(
     cipher: &Cipher,
     key: &[u8],

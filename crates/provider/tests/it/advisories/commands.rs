@@ -1,4 +1,4 @@
-//! Advisories about messages and files, tried by commands with the provider and without.
+//! Advisories about messages and files, tried with commands, with the provider and without.
 
 use std::process::Command;
 
@@ -8,8 +8,8 @@ use crate::driver::libcrypto;
 use crate::host::{run, with_conf};
 use crate::rsa::commands::Place;
 
-/// CVE-2025-9230, CVE-2026-9076, CVE-2026-28389, CVE-2026-63072: recipients of CMS by a key agreement and by a password, whose
-/// parts are damaged. Keys, their agreement and AES-CBC are the provider's.
+/// CVE-2025-9230, CVE-2026-9076, CVE-2026-28389, CVE-2026-63072: CMS recipients by key agreement and by password, with
+/// damaged parts. The provider has the keys, their agreement and AES-CBC.
 #[test]
 fn damaged_messages_of_cms_are_refused_as_stock() {
     let place = Place::new();
@@ -54,7 +54,7 @@ fn damaged_messages_of_cms_are_refused_as_stock() {
     }
 }
 
-/// CVE-2025-11187, CVE-2026-34181: what PKCS #12 says of the length of an HMAC key (RFC 9579). The HMAC is the provider's.
+/// CVE-2025-11187, CVE-2026-34181: the length of an HMAC key in a PKCS #12 file (RFC 9579). The provider has HMAC.
 #[test]
 fn a_file_with_a_short_key_of_hmac_is_refused_as_stock() {
     if libcrypto().release() < (3, 4) {

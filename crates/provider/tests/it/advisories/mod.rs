@@ -1,6 +1,6 @@
-//! OpenSSL's advisories about operations that the provider has replaced, each tried through the provider. The table of
-//! docs/openssl-differences.md says what each of them was and which test is about it; those of ciphers are in `differences`
-//! and `differential`.
+//! OpenSSL's advisories about operations that the provider replaces, each tried through the provider. The table of
+//! docs/openssl-differences.md describes them and names their tests; those of ciphers are in `differences` and
+//! `differential`.
 
 mod commands;
 
@@ -50,22 +50,22 @@ fn functions() -> &'static Functions {
     FUNCTIONS.get_or_init(|| Functions::load(libcrypto()))
 }
 
-/// EVP_PKEY; null where a call has made none.
+/// EVP_PKEY; null if a call has created none.
 struct Key(*mut c_void);
 
 impl Drop for Key {
     fn drop(&mut self) {
-        // SAFETY: null or a key that nobody else has.
+        // SAFETY: the key is null or owned by this value.
         unsafe { (functions().EVP_PKEY_free)(self.0) };
     }
 }
 
-/// EVP_PKEY_CTX; null where a call has made none.
+/// EVP_PKEY_CTX; null if a call has created none.
 struct Context(*mut c_void);
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: null or a context that nobody else has.
+        // SAFETY: the context is null or owned by this value.
         unsafe { (functions().EVP_PKEY_CTX_free)(self.0) };
     }
 }
@@ -76,12 +76,12 @@ const PUBLIC: c_int = 0x86;
 const PARAMETERS: c_int = 0x84;
 
 impl Key {
-    /// A key of a type by what an export gives, and what the call said.
+    /// Creates a key of a type from the values of an export; also returns the call's result.
     fn of(name: &CStr, side: &CStr, selection: c_int, mut values: Values) -> (c_int, Self) {
         let new = functions().EVP_PKEY_CTX_new_from_name;
         let mut params = values.params();
         let mut key = null_mut();
-        // SAFETY: a live library context, texts and an array that end, and a place for a key.
+        // SAFETY: the library context is live, the strings and the array are terminated, and the key has room.
         let done = unsafe {
             let context = new(libcrypto().library_context(), name.as_ptr(), side.as_ptr());
             let context = Context(context);
@@ -94,12 +94,12 @@ impl Key {
 
     fn context(&self, side: &CStr) -> Context {
         let new = functions().EVP_PKEY_CTX_new_from_pkey;
-        // SAFETY: a live library context and key, and a text that ends with a zero.
+        // SAFETY: library context and key are live, and the string is NUL-terminated.
         Context(unsafe { new(libcrypto().library_context(), self.0, side.as_ptr()) })
     }
 }
 
-/// Has both sides do the same, which must be the same.
+/// Runs the same on both sides and requires equal results.
 #[track_caller]
 fn same<T: PartialEq + std::fmt::Debug>(what: &str, mut run: impl FnMut(&'static CStr) -> T) -> T {
     let [theirs, ours] = SIDES.map(&mut run);
@@ -108,7 +108,7 @@ fn same<T: PartialEq + std::fmt::Debug>(what: &str, mut run: impl FnMut(&'static
     ours
 }
 
-/// Makes OpenSSL's random numbers of a library context of its own fail, so that what is still signed there was not signed by
+/// A library context in which OpenSSL's random numbers fail, so that whatever is still signed there was not signed by
 /// OpenSSL.
 struct WithoutRandom(*mut c_void);
 
@@ -118,7 +118,7 @@ impl WithoutRandom {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(configuration("").as_bytes()).unwrap();
         let name = CString::new(file.path().to_str().unwrap()).unwrap();
-        // SAFETY: texts that end with a zero or are none, and a place of so many bytes.
+        // SAFETY: strings are NUL-terminated or null, and the place has the length passed.
         unsafe {
             let context = (functions.OSSL_LIB_CTX_new)();
             assert_eq!(
@@ -138,12 +138,12 @@ impl WithoutRandom {
 
 impl Drop for WithoutRandom {
     fn drop(&mut self) {
-        // SAFETY: a context that nobody else has, whose keys are gone.
+        // SAFETY: this value owns the context, whose keys have been freed.
         unsafe { (functions().OSSL_LIB_CTX_free)(self.0) };
     }
 }
 
-/// CVE-2024-13176, CVE-2026-54872: the time of OpenSSL's inversion of a nonce, and of its multiplication of a point.
+/// CVE-2024-13176, CVE-2026-54872: timing of OpenSSL's inversion of a nonce, and of its point multiplication.
 #[test]
 fn no_curve_of_nist_is_signed_with_by_openssl() {
     static OF_KEYS: OnceLock<RsaFunctions> = OnceLock::new();
@@ -155,14 +155,14 @@ fn no_curve_of_nist_is_signed_with_by_openssl() {
         let key = RsaKey::read(of_keys, without.0, pem, c"provider=oarlock");
         let (mut signature, mut bytes) = ([0; 200], 200);
         let (place, room) = (signature.as_mut_ptr(), &mut bytes);
-        // SAFETY: live contexts and keys, texts that end, and places and digests of so many bytes.
+        // SAFETY: contexts and keys are live, strings are NUL-terminated, and places and digests have the lengths passed.
         unsafe {
             let new = functions.EVP_PKEY_CTX_new_from_pkey;
             let query = c"provider=oarlock".as_ptr();
             let signer = Context(new(without.0, key.key, query));
             assert_eq!((functions.EVP_PKEY_sign_init)(signer.0), 1, "{name}");
             let done = (functions.EVP_PKEY_sign)(signer.0, place, room, digest.as_ptr(), 32);
-            // What is written with explicit parameters of P-256 is a key of P-256.
+            // A key with the explicit parameters of P-256 is a key of P-256.
             let is_ours = name.starts_with("P-") && *name != "P-224";
             assert_eq!(done == 1, is_ours, "{name}");
             if is_ours {
@@ -181,12 +181,12 @@ fn no_curve_of_nist_is_signed_with_by_openssl() {
     assert!(signed >= 3, "{signed}");
 }
 
-/// CVE-2025-9231, CVE-2026-54875, CVE-2026-77696: the times of SM2, which stays OpenSSL's.
+/// CVE-2025-9231, CVE-2026-54875, CVE-2026-77696: timing of SM2, which stays OpenSSL's.
 #[test]
 fn sm2_is_not_offered() {
     let context = libcrypto().library_context();
     let ours = SIDES[1].as_ptr();
-    // SAFETY: the tests' library context; names and properties end with a zero; what is fetched is null.
+    // SAFETY: the library context is live; names and properties are NUL-terminated; the fetched object is null.
     unsafe {
         let signature = (functions().EVP_SIGNATURE_fetch)(context, c"SM2".as_ptr(), ours);
         assert!(signature.is_null());
@@ -196,7 +196,7 @@ fn sm2_is_not_offered() {
     libcrypto().errors();
 }
 
-/// The parts of a curve with explicit parameters.
+/// Returns the parts of a curve with explicit parameters.
 fn curve(field: &str, p: &[u8], generator: &[u8], order: &[u8]) -> Values {
     Values::default()
         .text("field-type", field)
@@ -209,8 +209,8 @@ fn curve(field: &str, p: &[u8], generator: &[u8], order: &[u8]) -> Values {
         .octets("pub", generator)
 }
 
-/// CVE-2022-0778: a compressed generator over what is no field, of which OpenSSL looked for a square root without end.
-/// CVE-2024-9143: a field of characteristic 2 whose polynomial is none.
+/// CVE-2022-0778: a compressed generator over a non-prime modulus, whose square root OpenSSL searched for without end.
+/// CVE-2024-9143: a field of characteristic 2 with an invalid polynomial.
 #[test]
 fn explicit_parameters_are_left_to_openssl() {
     let mut runs = 0;
@@ -249,7 +249,7 @@ fn explicit_parameters_are_left_to_openssl() {
     assert!(runs >= 35);
 }
 
-/// Points whose order divides 8, as X25519 takes them (RFC 7748, section 7).
+/// Points whose order divides 8, in X25519's format (RFC 7748, section 7).
 const SMALL: [&str; 5] = [
     "0000000000000000000000000000000000000000000000000000000000000000",
     "0100000000000000000000000000000000000000000000000000000000000000",
@@ -263,18 +263,18 @@ fn small_points() -> impl Iterator<Item = Vec<u8>> {
         let digits = hex.as_bytes().chunks(2);
         let octets = digits.map(|two| u8::from_str_radix(std::str::from_utf8(two).unwrap(), 16));
         let octets: Vec<u8> = octets.map(Result::unwrap).collect();
-        // The last bit does not count.
+        // X25519 ignores the last bit.
         let mut with_bit = octets.clone();
         with_bit[31] |= 0x80;
         [octets, with_bit]
     })
 }
 
-/// The results of a key exchange, and whether anything but zeros was written.
+/// Returns the results of a key exchange, and whether anything but zeros was written.
 fn agreed(side: &CStr, own: &Key, peer: &Key) -> ([c_int; 3], bool) {
     let context = own.context(side);
     let (mut secret, mut bytes) = ([0xa5; 100], 100);
-    // SAFETY: live contexts and keys, and a place of so many bytes.
+    // SAFETY: contexts and keys are live, and the secret's place has the length passed.
     let done = unsafe {
         let ready = (functions().EVP_PKEY_derive_init)(context.0);
         let set = (functions().EVP_PKEY_derive_set_peer)(context.0, peer.0);
@@ -294,7 +294,7 @@ fn agreed(side: &CStr, own: &Key, peer: &Key) -> ([c_int; 3], bool) {
     (done, !secret.iter().all(is_left))
 }
 
-/// CVE-2026-42770: a peer's key that brings its own group, with which the private key is learnt bit by bit.
+/// CVE-2026-42770: a peer's key with a group of its own, which reveals the private key bit by bit.
 #[test]
 fn peers_of_other_groups_and_of_small_order_give_no_secret() {
     let private = || Values::default().octets("priv", &[9; 32]);
@@ -330,12 +330,12 @@ fn peers_of_other_groups_and_of_small_order_give_no_secret() {
                 _ => (c"EC", side, PARAMETERS, named("P-256")),
             };
             let (_, peer) = Key::of(name, from, selection, values);
-            // ECDH is the default provider's, with keys of either.
+            // The default provider performs ECDH, with keys of either.
             agreed(c"", &own, &peer)
         });
         assert!(done[1] <= 0 && !wrote, "{what} {done:?}");
     }
-    // The same curve with an order of the peer's.
+    // The same curve with an order chosen by the peer.
     let done = same("a forged order", |side| {
         let (_, own) = Key::of(c"EC", side, PAIR, on_p256());
         let values = Values::default()
@@ -353,7 +353,7 @@ fn peers_of_other_groups_and_of_small_order_give_no_secret() {
     assert_ne!(done, Some(true));
 }
 
-/// The prime of P-256, lowest octet first.
+/// Returns the prime of P-256, lowest octet first.
 fn p256_field() -> Vec<u8> {
     let mut p = vec![0xff; 12];
     p.extend([0; 12]);
@@ -367,17 +367,17 @@ fn minus_three(p: &[u8]) -> Vec<u8> {
     a
 }
 
-/// The constant of P-256, lowest octet first.
+/// The constant b of P-256, lowest octet first.
 const P256_B: [u8; 32] = [
     0x4b, 0x60, 0xd2, 0x27, 0x3e, 0x3c, 0xce, 0x3b, 0xf6, 0xb0, 0x53, 0xcc, 0xb0, 0x06, 0x1d, 0x65,
     0xbc, 0x86, 0x98, 0x76, 0x55, 0xbd, 0xeb, 0xb3, 0xe7, 0x93, 0x3a, 0xaa, 0xd8, 0x35, 0xc6, 0x5a,
 ];
 
-/// CVE-2026-31790: an encapsulation that had failed, and passed for one that had not, with a secret of what lay there before.
+/// CVE-2026-31790: a failed encapsulation that was taken for a successful one, with stale memory as the secret.
 #[test]
 fn an_encapsulation_that_fails_leaves_no_secret() {
     for point in small_points() {
-        // A key of ML-KEM is zeros, and a share of X25519 is of small order.
+        // The ML-KEM key is zeros, and the X25519 share has small order.
         let share = [&[0; 1184][..], &point].concat();
         let values = Values::default().octets("pub", &share);
         let (made, key) = Key::of(c"X25519MLKEM768", SIDES[1], PUBLIC, values);
@@ -385,7 +385,7 @@ fn an_encapsulation_that_fails_leaves_no_secret() {
         let context = key.context(SIDES[1]);
         let (mut ciphertext, mut secret) = (vec![0xa5; 1120], vec![0xa5; 64]);
         let (mut ciphertext_bytes, mut secret_bytes) = (1120, 64);
-        // SAFETY: a live context, and places with as many bytes as are said.
+        // SAFETY: the context is live, and both places have the lengths passed.
         let done = unsafe {
             assert_eq!(
                 (functions().EVP_PKEY_encapsulate_init)(context.0, null()),
@@ -405,7 +405,7 @@ fn an_encapsulation_that_fails_leaves_no_secret() {
     }
 }
 
-/// CVE-2023-0217: a check of a public key that is not there.
+/// CVE-2023-0217: the check of a missing public key.
 #[test]
 fn checks_of_keys_without_a_half_are_answered() {
     let hybrids = [
@@ -427,7 +427,7 @@ fn checks_of_keys_without_a_half_are_answered() {
                     (b"X25519", _) => Values::default().octets(octets, &[9; 32]),
                     _ => Values::default(),
                 };
-                // Releases read a private key that was not given.
+                // Some releases read a private key that was not given.
                 if name != c"EC" && values.is_empty() && selection != PARAMETERS {
                     return Vec::new();
                 }
@@ -444,7 +444,7 @@ fn checks_of_keys_without_a_half_are_answered() {
                         functions.EVP_PKEY_private_check,
                         functions.EVP_PKEY_pairwise_check,
                     ] {
-                        // SAFETY: the context of this key, which lives as long.
+                        // SAFETY: this key's context is live.
                         seen.push(unsafe { check(context.0) });
                     }
                 }
@@ -454,7 +454,7 @@ fn checks_of_keys_without_a_half_are_answered() {
     }
 }
 
-/// CVE-2023-3446, CVE-2023-3817, CVE-2023-5678, CVE-2023-6237, CVE-2024-4603: numbers so long that looking at them takes
+/// CVE-2023-3446, CVE-2023-3817, CVE-2023-5678, CVE-2023-6237, CVE-2024-4603: numbers so long that checking them takes
 /// minutes.
 #[test]
 fn keys_of_excessive_length_are_refused() {
@@ -472,13 +472,13 @@ fn keys_of_excessive_length_are_refused() {
                     let named = Values::default().text("group", "P-521");
                     named.number(key, &long)
                 }
-                // 4.0 crashes at a private key alone that is not to be taken.
+                // OpenSSL 4.0 crashes on a private key alone that it refuses.
                 (_, "priv") => Values::default().octets("pub", &[9; 32]).octets(key, &long),
                 _ => Values::default().octets(key, &long),
             };
             Key::of(name, side, PAIR, values).0
         });
-        // The default provider takes a private number of any length for a while: no operation does.
+        // The default provider accepts a private number of any length at first; its operations refuse it.
         assert!(done != 1 || key == "priv", "{name:?} {key}");
     }
     let values = Values::default().octets("pub", &long);
@@ -487,7 +487,7 @@ fn keys_of_excessive_length_are_refused() {
     libcrypto().errors();
 }
 
-/// Each test that the page of advisories names is there.
+/// Checks that each test named by the page of advisories exists.
 #[test]
 fn the_tests_of_advisories_are_there() {
     let page = include_str!("../../../../../docs/openssl-differences.md");

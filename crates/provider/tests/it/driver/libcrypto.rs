@@ -1,4 +1,4 @@
-//! The functions of libcrypto that the tests call (openssl/evp.h, provider.h, err.h).
+//! The libcrypto functions that the tests call (openssl/evp.h, provider.h, err.h).
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_ulong, c_void};
 use std::io::Write;
@@ -9,10 +9,10 @@ use libloading::Library;
 
 use crate::host::{libcrypto_file, module};
 
-/// Options for every library context of these tests, which run once without and once with `lanes=always`.
+/// Options for every library context of these tests, which run once without any and once with `lanes=always`.
 pub const TEST_OPTIONS: &str = "OARLOCK_TEST_OPTIONS";
 
-/// What makes a program take the provider.
+/// Returns a configuration with which a program uses the provider.
 pub fn configuration(options: &str) -> String {
     let more = std::env::var(TEST_OPTIONS).unwrap_or_default();
     format!(
@@ -36,7 +36,7 @@ pub fn configuration(options: &str) -> String {
     )
 }
 
-/// Declares functions of libcrypto that a part of the tests calls.
+/// Declares the libcrypto functions that a part of the tests calls.
 macro_rules! evp_functions {
     ($table:ident: $($name:ident: fn($($argument:ty),*) $(-> $result:ty)?;)+) => {
         #[allow(non_snake_case)]
@@ -47,7 +47,7 @@ macro_rules! evp_functions {
         impl $table {
             pub fn load(libcrypto: &$crate::driver::Libcrypto) -> Self {
                 Self {
-                    // SAFETY: the types are those of the headers of OpenSSL 3 and 4.
+                    // SAFETY: the types match the headers of OpenSSL 3 and 4.
                     $($name: unsafe { libcrypto.later_function(stringify!($name)) }.expect(stringify!($name)),)+
                 }
             }
@@ -56,7 +56,7 @@ macro_rules! evp_functions {
 }
 pub(crate) use evp_functions;
 
-/// The library, with the default provider and ours in one library context.
+/// Returns the library, with the default provider and ours in one library context.
 pub fn libcrypto() -> &'static Libcrypto {
     static LIBCRYPTO: OnceLock<Libcrypto> = OnceLock::new();
     LIBCRYPTO.get_or_init(Libcrypto::load)
@@ -67,17 +67,17 @@ macro_rules! functions {
         #[allow(non_snake_case)]
         pub struct Libcrypto {
             $($name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)+
-            /// The contexts with both providers; in the second one, ours has only what gains by stripes.
+            /// The contexts with both providers; in the second one, ours offers only what gains from stripes.
             contexts: [*mut c_void; 2],
             library: Library,
         }
 
         impl Libcrypto {
             fn load() -> Self {
-                // SAFETY: a libcrypto, which may be loaded into any process.
+                // SAFETY: any process may load a libcrypto.
                 let library = unsafe { Library::new(libcrypto_file()) }.expect("libssl3");
                 Self {
-                    // SAFETY: the types are those of the headers of OpenSSL 3 and 4.
+                    // SAFETY: the types match the headers of OpenSSL 3 and 4.
                     $($name: unsafe { *library.get(stringify!($name)).expect(stringify!($name)) },)+
                     contexts: [null_mut(); 2],
                     library,
@@ -129,7 +129,7 @@ functions! {
     EVP_CIPHER_CTX_is_encrypting: fn(*const c_void) -> c_int;
 }
 
-// SAFETY: functions, and a library context, which is safe for use by threads at once.
+// SAFETY: the functions and the library context may be used by several threads at once.
 unsafe impl Send for Libcrypto {}
 // SAFETY: functions never change, and the library context may be shared.
 unsafe impl Sync for Libcrypto {}
@@ -140,7 +140,7 @@ impl Libcrypto {
             let mut file = tempfile::NamedTempFile::new().unwrap();
             file.write_all(configuration(options).as_bytes()).unwrap();
             let name = CString::new(file.path().to_str().unwrap()).unwrap();
-            // SAFETY: a text that ends with a zero, and a context that is never freed.
+            // SAFETY: the text is NUL-terminated, and the context is never freed.
             unsafe {
                 *context = (self.OSSL_LIB_CTX_new)();
                 assert_eq!((self.OSSL_LIB_CTX_load_config)(*context, name.as_ptr()), 1);
@@ -149,14 +149,14 @@ impl Libcrypto {
         self
     }
 
-    /// Major and minor number of the release.
+    /// Returns the release's major and minor number.
     pub fn release(&self) -> (u32, u32) {
         let [major, minor, _] = self.version();
         (major, minor)
     }
 
-    /// Whether this release has what came with one of `releases`: the first of each series that has it, in order.
-    /// A series that is not named has it if it is newer than all that are.
+    /// Whether this release has what came with one of `releases`: the first of each series that has it, in order. An
+    /// unlisted series has it if it is newer than all listed ones.
     pub fn has(&self, releases: &[[u32; 3]]) -> bool {
         let version = self.version();
         let of_series = releases.iter().find(|first| first[..2] == version[..2]);
@@ -166,32 +166,32 @@ impl Libcrypto {
     }
 
     fn version(&self) -> [u32; 3] {
-        // SAFETY: OpenSSL_version_num takes nothing.
+        // SAFETY: OpenSSL_version_num has no parameters.
         let number = unsafe { (self.OpenSSL_version_num)() };
         [number >> 28, number >> 20 & 0xff, number >> 4 & 0xff].map(|part| part as u32)
     }
 
-    /// A function that not every release has.
+    /// Returns a function that not every release has.
     ///
     /// # Safety
-    /// `T` is its type.
+    /// `T` is the function's type.
     pub unsafe fn later_function<T: Copy>(&self, name: &str) -> Option<T> {
-        // SAFETY: the caller knows the type of the function of this name.
+        // SAFETY: the caller guarantees the function's type.
         unsafe { self.library.get::<T>(name) }
             .ok()
             .map(|function| *function)
     }
 
-    /// The library context with both providers, for calls that nothing here wraps.
+    /// Returns the library context with both providers, for calls that nothing here wraps.
     pub fn library_context(&self) -> *mut c_void {
         self.contexts[0]
     }
 
-    /// Library and reason of every error of this thread since the last look.
+    /// Returns library and reason of every error of this thread since the last call.
     pub fn errors(&self) -> Vec<(u32, u32)> {
         let mut errors = Vec::new();
         loop {
-            // SAFETY: ERR_get_error takes nothing: the queue is this thread's.
+            // SAFETY: ERR_get_error has no parameters, and the queue is this thread's.
             match unsafe { (self.ERR_get_error)() } {
                 0 => return errors,
                 code => errors.push(((code >> 23) as u32 & 0xff, code as u32 & 0x7f_ffff)),
@@ -199,18 +199,18 @@ impl Libcrypto {
         }
     }
 
-    /// An algorithm of the provider `default` or `oarlock`.
+    /// Fetches an algorithm of the provider `default` or `oarlock`.
     pub fn fetch(&'static self, name: &str, provider: &str) -> Cipher {
         self.fetch_as(name, provider, name.starts_with("CAMELLIA"))
     }
 
-    /// As [`fetch`](Self::fetch); ours with long requests in stripes.
+    /// Like [`fetch`](Self::fetch); with `has_stripes`, ours runs long requests in stripes.
     pub fn fetch_as(&'static self, name: &str, provider: &str, has_stripes: bool) -> Cipher {
         let context = self.contexts[usize::from(has_stripes)];
         let name = CString::new(name).unwrap();
         let properties = CString::new(format!("provider={provider}")).unwrap();
         let (text, properties) = (name.as_ptr(), properties.as_c_str());
-        // SAFETY: a live context and texts that end with a zero.
+        // SAFETY: the context is live, and both texts are NUL-terminated.
         let cipher = unsafe { (self.EVP_CIPHER_fetch)(context, text, properties.as_ptr()) };
         assert!(
             !cipher.is_null(),
@@ -258,13 +258,13 @@ impl Param {
         }
     }
 
-    /// Keys and types of a list of what can be got or set, by key.
+    /// Returns keys and types of a list of gettable or settable parameters, by key.
     ///
     /// # Safety
-    /// `at` is null or such a list, which ends.
+    /// `at` is null or such a list, which is terminated.
     pub unsafe fn listed(mut at: *const Self) -> Vec<(String, u32)> {
         let mut found = Vec::new();
-        // SAFETY: a list that ends with an entry without a key; keys end with a zero.
+        // SAFETY: the list ends with an entry without a key; keys are NUL-terminated.
         unsafe {
             while !at.is_null() && !(*at).key.is_null() {
                 let key = CStr::from_ptr((*at).key).to_str().unwrap().to_owned();
@@ -293,10 +293,10 @@ impl Cipher {
         unsafe { (self.libcrypto.EVP_CIPHER_get_key_length)(self.cipher) as usize }
     }
 
-    /// What EVP tells of the algorithm.
+    /// Returns what EVP reports about the algorithm.
     pub fn description(&self) -> String {
         let lib = self.libcrypto;
-        // SAFETY: the cipher is live, and its descriptions end with a zero.
+        // SAFETY: the cipher is live, and its descriptions are NUL-terminated.
         unsafe {
             format!(
                 "nid {} type {} block {} key {} iv {} mode {} flags {:x}",
@@ -313,7 +313,7 @@ impl Cipher {
 
     pub fn names(&self) -> Vec<String> {
         extern "C" fn add(name: *const c_char, names: *mut c_void) {
-            // SAFETY: a text that ends with a zero, and the vector below.
+            // SAFETY: the text is NUL-terminated, and the place is the vector below.
             unsafe {
                 let name = CStr::from_ptr(name).to_str().unwrap().to_uppercase();
                 (*names.cast::<Vec<String>>()).push(name);
@@ -321,16 +321,16 @@ impl Cipher {
         }
         let mut names: Vec<String> = Vec::new();
         let place = std::ptr::from_mut(&mut names).cast();
-        // SAFETY: the cipher is live and `add` takes the vector.
+        // SAFETY: the cipher is live, and `add` expects the vector.
         unsafe { (self.libcrypto.EVP_CIPHER_names_do_all)(self.cipher, add, place) };
         names.sort();
         names
     }
 
-    /// Parameters that can be got, got from a context, set to a context.
+    /// Returns the parameters that can be got, got from a context, and set on a context.
     pub fn listed(&self) -> [Vec<(String, u32)>; 3] {
         let lib = self.libcrypto;
-        // SAFETY: the cipher is live, and its lists of parameters end.
+        // SAFETY: the cipher is live, and its parameter lists are terminated.
         unsafe {
             [
                 Param::listed((lib.EVP_CIPHER_gettable_params)(self.cipher)),
@@ -340,7 +340,7 @@ impl Cipher {
         }
     }
 
-    /// A context that has this cipher and nothing else.
+    /// Returns a context with only this cipher set.
     pub fn context(&self) -> Context {
         let context = Context::empty(self.libcrypto);
         assert_eq!(context.init(Some(self), None, None, -1), 1);
@@ -355,8 +355,7 @@ impl Drop for Cipher {
     }
 }
 
-/// EVP_CIPHER_CTX. What is said of lengths at each function of EVP holds: a test that breaks it
-/// breaks itself.
+/// EVP_CIPHER_CTX. EVP's rules for lengths apply to every function: a test that breaks one is itself faulty.
 pub struct Context {
     libcrypto: &'static Libcrypto,
     context: *mut c_void,
@@ -368,13 +367,13 @@ impl Context {
     }
 
     pub fn empty(libcrypto: &'static Libcrypto) -> Self {
-        // SAFETY: EVP_CIPHER_CTX_new takes nothing.
+        // SAFETY: EVP_CIPHER_CTX_new has no parameters.
         let context = unsafe { (libcrypto.EVP_CIPHER_CTX_new)() };
         assert!(!context.is_null());
         Self { libcrypto, context }
     }
 
-    /// 1 encrypts, 0 decrypts, -1 goes on as before.
+    /// Initializes: 1 encrypts, 0 decrypts, -1 keeps the direction.
     pub fn init(
         &self,
         cipher: Option<&Cipher>,
@@ -396,15 +395,14 @@ impl Context {
         let cipher = cipher.map_or(null(), |cipher| cipher.cipher.cast_const());
         let key = key.map_or(null(), <[u8]>::as_ptr);
         let iv = iv.map_or(null(), <[u8]>::as_ptr);
-        // SAFETY: the context is live; the test gives a key and an IV as long as the cipher wants, and
-        // parameters that end.
+        // SAFETY: the context is live; the test passes a key and an IV of the cipher's lengths, and terminated parameters.
         unsafe {
             (self.libcrypto.EVP_CipherInit_ex2)(self.context, cipher, key, iv, encrypts, params)
         }
     }
 
     pub fn update(&self, output: *mut u8, written: &mut i32, input: *const u8, bytes: i32) -> i32 {
-        // SAFETY: the context is live; the test has `bytes` of input, and room for as many and a block.
+        // SAFETY: the context is live; the test has `bytes` of input, and room for that and a block.
         unsafe { (self.libcrypto.EVP_CipherUpdate)(self.context, output, written, input, bytes) }
     }
 
@@ -414,12 +412,12 @@ impl Context {
     }
 
     pub fn cipher(&self, output: *mut u8, input: *const u8, bytes: usize) -> i32 {
-        // SAFETY: the context is live; the test has `bytes` at both places that are not null.
+        // SAFETY: the context is live; the test has `bytes` at each place that is not null.
         unsafe { (self.libcrypto.EVP_Cipher)(self.context, output, input, bytes as c_uint) }
     }
 
     pub fn ctrl(&self, what: i32, argument: i32, place: *mut u8) -> i32 {
-        // SAFETY: the context is live; the test has `argument` bytes at the place, where the command takes one.
+        // SAFETY: the context is live; the test has `argument` bytes at the place if the command uses one.
         unsafe { (self.libcrypto.EVP_CIPHER_CTX_ctrl)(self.context, what, argument, place.cast()) }
     }
 
@@ -431,24 +429,24 @@ impl Context {
     }
 
     pub fn set_padding(&self, padding: i32) -> i32 {
-        // SAFETY: the context is live, and takes any number for its padding.
+        // SAFETY: the context is live, and accepts any number for its padding.
         unsafe { (self.libcrypto.EVP_CIPHER_CTX_set_padding)(self.context, padding) }
     }
 
     pub fn set_key_bytes(&self, bytes: i32) -> i32 {
-        // SAFETY: the context is live, and refuses a length that its cipher has not.
+        // SAFETY: the context is live, and refuses a length that its cipher does not have.
         unsafe { (self.libcrypto.EVP_CIPHER_CTX_set_key_length)(self.context, bytes) }
     }
 
     pub fn set_num(&self, num: i32) -> i32 {
-        // SAFETY: the context is live; what it does with the number is what is tested.
+        // SAFETY: the context is live; its treatment of the number is what is tested.
         unsafe { (self.libcrypto.EVP_CIPHER_CTX_set_num)(self.context, num) }
     }
 
-    /// Key, IV, tag and block length, num, whether it encrypts; -1 where EVP has none.
+    /// Returns key, IV, tag and block length, num, and whether it encrypts; -1 if EVP has none.
     pub fn numbers(&self) -> [i32; 6] {
         let lib = self.libcrypto;
-        // SAFETY: a live context, which these only read.
+        // SAFETY: the context is live, and these calls only read it.
         unsafe {
             [
                 (lib.EVP_CIPHER_CTX_get_key_length)(self.context),
@@ -463,20 +461,20 @@ impl Context {
 
     pub fn updated_iv(&self, iv: &mut [u8]) -> i32 {
         let get = self.libcrypto.EVP_CIPHER_CTX_get_updated_iv;
-        // SAFETY: a live context; the IV is written to a slice of this length.
+        // SAFETY: the context is live; the IV is written to a slice of this length.
         unsafe { get(self.context, iv.as_mut_ptr().cast(), iv.len()) }
     }
 
     pub fn original_iv(&self, iv: &mut [u8]) -> i32 {
         let get = self.libcrypto.EVP_CIPHER_CTX_get_original_iv;
-        // SAFETY: a live context; the IV is written to a slice of this length.
+        // SAFETY: the context is live; the IV fits the slice of this length.
         unsafe { get(self.context, iv.as_mut_ptr().cast(), iv.len()) }
     }
 
-    /// One parameter.
+    /// Gets one parameter.
     pub fn get(&self, param: &mut Param) -> i32 {
         let mut params = [std::mem::replace(param, Param::END), Param::END];
-        // SAFETY: a live context; the parameters end with END, and each has room for its value.
+        // SAFETY: the context is live; the parameters end with END, and each has room for its value.
         let done = unsafe {
             (self.libcrypto.EVP_CIPHER_CTX_get_params)(self.context, params.as_mut_ptr())
         };
@@ -485,10 +483,10 @@ impl Context {
         done
     }
 
-    /// One parameter.
+    /// Sets one parameter.
     pub fn set(&self, param: Param) -> i32 {
         let params = [param, Param::END];
-        // SAFETY: a live context; the parameters end with END.
+        // SAFETY: the context is live, and the parameters end with END.
         unsafe { (self.libcrypto.EVP_CIPHER_CTX_set_params)(self.context, params.as_ptr()) }
     }
 
@@ -500,7 +498,7 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: of `EVP_CIPHER_CTX_new`, and not used any more.
+        // SAFETY: `EVP_CIPHER_CTX_new` created the context, and nothing uses it any more.
         unsafe { (self.libcrypto.EVP_CIPHER_CTX_free)(self.context) };
     }
 }

@@ -1,5 +1,4 @@
-//! Calls ciphers through EVP: those of the default provider and ours, by the libcrypto of this
-//! machine.
+//! Calls ciphers of the default provider and of ours through EVP, with this machine's libcrypto.
 
 mod libcrypto;
 pub mod rsa;
@@ -21,7 +20,7 @@ pub mod ctrl {
     pub const GCM_SET_IV_INV: i32 = 0x18;
 }
 
-/// Every algorithm that is offered.
+/// All offered algorithms.
 pub const NAMES: [&str; 14] = [
     "AES-128-CTR",
     "AES-192-CTR",

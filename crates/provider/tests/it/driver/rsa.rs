@@ -61,21 +61,21 @@ evp_functions! {
     EVP_DigestVerifyFinal: fn(*mut c_void, *const u8, usize) -> c_int;
 }
 
-/// A key, read for one provider or another.
+/// A key that was read for a provider.
 pub struct RsaKey {
     pub functions: &'static RsaFunctions,
     pub key: *mut c_void,
 }
 
 impl RsaKey {
-    /// From PEM, into the provider that `query` demands.
+    /// Reads a key from PEM into the provider that `query` requires.
     pub fn read(
         functions: &'static RsaFunctions,
         context: *mut c_void,
         pem: &str,
         query: &CStr,
     ) -> Self {
-        // SAFETY: the PEM is read from a slice of this length; a BIO that is null makes a null key, which is refused.
+        // SAFETY: the PEM is a slice of this length; a null BIO yields a null key, which is refused.
         let read = unsafe {
             let file = (functions.BIO_new_mem_buf)(pem.as_ptr().cast(), pem.len() as c_int);
             let key = (functions.PEM_read_bio_PrivateKey_ex)(
@@ -93,9 +93,9 @@ impl RsaKey {
         if query == c"provider=default" {
             return read;
         }
-        // A key that is read stays with the provider that reads.
+        // A key stays with the provider that read it.
         let (mut key, mut params) = (null_mut(), null_mut());
-        // SAFETY: the key that was read is live; what EVP returns is checked before it is used, and freed once.
+        // SAFETY: the key is live; what EVP returns is checked before use, and freed once.
         unsafe {
             let name = (functions.EVP_PKEY_get0_type_name)(read.key);
             let maker = (functions.EVP_PKEY_CTX_new_from_name)(context, name, query.as_ptr());
@@ -115,16 +115,16 @@ impl RsaKey {
         Self { functions, key }
     }
 
-    /// The name of the provider that has it.
+    /// Returns the name of the provider that holds the key.
     pub fn provider(&self) -> String {
-        // SAFETY: the key is live, and so is its provider.
+        // SAFETY: the key and its provider are live.
         unsafe {
             let provider = (self.functions.EVP_PKEY_get0_provider)(self.key);
             provider_name(self.functions, provider)
         }
     }
 
-    /// The length of the modulus.
+    /// Returns the length of the modulus in bytes.
     pub fn bytes(&self) -> usize {
         // SAFETY: the key is live.
         unsafe { (self.functions.EVP_PKEY_get_size)(self.key) as usize }
@@ -138,16 +138,16 @@ impl Drop for RsaKey {
     }
 }
 
-/// What an RSA key pair is made of.
+/// The selection of an RSA key pair.
 const EVP_PKEY_KEYPAIR: c_int = 0x87;
 
 /// # Safety
-/// `provider` is null or libcrypto's.
+/// `provider` is null or belongs to libcrypto.
 pub unsafe fn provider_name(functions: &RsaFunctions, provider: *const c_void) -> String {
     if provider.is_null() {
         return String::new();
     }
-    // SAFETY: the provider is libcrypto's, as the caller says, and not null; its name ends with a zero.
+    // SAFETY: the caller guarantees that the provider is libcrypto's, and it is not null; its name is NUL-terminated.
     let name = unsafe { CStr::from_ptr((functions.OSSL_PROVIDER_get0_name)(provider)) };
     name.to_string_lossy().into_owned()
 }

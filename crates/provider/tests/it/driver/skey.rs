@@ -1,11 +1,11 @@
-//! Symmetric keys as objects (openssl/evp.h of 3.5 and later).
+//! Symmetric keys as objects (openssl/evp.h since 3.5).
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 
 use super::libcrypto::{Cipher, Context, Libcrypto, Param, libcrypto};
 
-/// The functions.
+/// Declares the functions.
 macro_rules! functions {
     ($($name:ident: fn($($argument:ty),*) $(-> $result:ty)?;)+) => {
         #[allow(non_snake_case)]
@@ -14,10 +14,10 @@ macro_rules! functions {
         }
 
         impl SymmetricKeys {
-            /// `None` where libcrypto is older.
+            /// Returns `None` if libcrypto is too old.
             pub fn load(libcrypto: &Libcrypto) -> Option<Self> {
                 Some(Self {
-                    // SAFETY: the types are those of the headers of OpenSSL 3.5 and 4.
+                    // SAFETY: the types match the headers of OpenSSL 3.5 and 4.
                     $($name: unsafe { libcrypto.later_function(stringify!($name)) }?,)+
                 })
             }
@@ -46,7 +46,7 @@ pub const SELECT_SECRET_KEY: c_int = 2;
 pub const SELECT_ALL: c_int = 3;
 
 impl SymmetricKeys {
-    /// Imports a key of one type, by the management that `query` finds.
+    /// Imports a key of one type with the key management that `query` finds.
     pub fn import(
         &self,
         kind: &str,
@@ -59,11 +59,11 @@ impl SymmetricKeys {
         let query = query.as_deref().map_or(null(), CStr::as_ptr);
         let context = libcrypto().library_context();
         let import = self.EVP_SKEY_import;
-        // SAFETY: the texts end with a zero, and the parameters with END.
+        // SAFETY: the texts are NUL-terminated, and the parameters end with END.
         self.made(unsafe { import(context, kind.as_ptr(), query, selection, params.as_ptr()) })
     }
 
-    /// Out of its octets.
+    /// Creates a key from its octets.
     pub fn of(&self, kind: &str, query: Option<&str>, octets: &[u8]) -> Option<SecretKey<'_>> {
         let place = octets.as_ptr().cast_mut();
         let param = Param::new(c"raw-bytes", Param::OCTET_STRING, place, octets.len());
@@ -74,11 +74,11 @@ impl SymmetricKeys {
         let (kind, query) = (text(kind), text(query));
         let context = libcrypto().library_context();
         let generate = self.EVP_SKEY_generate;
-        // SAFETY: the texts end with a zero, and the parameters with END.
+        // SAFETY: both texts are NUL-terminated, and the parameters end with END.
         self.made(unsafe { generate(context, kind.as_ptr(), query.as_ptr(), &Param::END) })
     }
 
-    /// As `EVP_CipherInit_ex2`, with such a key.
+    /// Calls `EVP_CipherInit_ex2` with such a key.
     pub fn init(
         &self,
         context: &Context,
@@ -113,12 +113,12 @@ pub struct SecretKey<'a> {
 }
 
 impl SecretKey<'_> {
-    /// What an export hands over, each time that it does, and what it returns.
+    /// Returns what an export passes, for each of its calls, and its result.
     pub fn export(&self, selection: c_int) -> (Vec<Exported>, i32) {
         type Seen = Vec<Exported>;
         extern "C" fn note(mut at: *const Param, seen: *mut c_void) -> c_int {
             let mut params = Vec::new();
-            // SAFETY: the array ends with an entry without a key, and the data are octets of that size.
+            // SAFETY: the array ends with an entry without a key, and the data has that size.
             unsafe {
                 while !(*at).key.is_null() {
                     let key = CStr::from_ptr((*at).key).to_str().unwrap().to_owned();
@@ -133,7 +133,7 @@ impl SecretKey<'_> {
         }
         let mut seen = Seen::new();
         let place = std::ptr::from_mut(&mut seen).cast();
-        // SAFETY: the key is live, and `note` takes `place` for the `Seen` that it points to during this call.
+        // SAFETY: the key is live, and `note` uses `place` as the `Seen` that it points to during this call.
         let done = unsafe { (self.functions.EVP_SKEY_export)(self.key, selection, note, place) };
         (seen, done)
     }
@@ -141,35 +141,35 @@ impl SecretKey<'_> {
     pub fn octets(&self) -> Option<Vec<u8>> {
         let (mut octets, mut bytes) = (null(), 0);
         let get = self.functions.EVP_SKEY_get0_raw_key;
-        // SAFETY: the key is live, and both places are this function's.
+        // SAFETY: the key is live, and both places belong to this function.
         let done = unsafe { get(self.key, &mut octets, &mut bytes) };
         // SAFETY: after a success, OpenSSL has set `octets` to `bytes` bytes that the live key owns.
         (done == 1).then(|| unsafe { std::slice::from_raw_parts(octets, bytes) }.to_vec())
     }
 
     pub fn has_id(&self) -> bool {
-        // SAFETY: the key is live, and what is returned is only compared with null.
+        // SAFETY: the key is live, and the result is only compared with null.
         !unsafe { (self.functions.EVP_SKEY_get0_key_id)(self.key) }.is_null()
     }
 
     pub fn provider(&self) -> String {
         // SAFETY: the key is live.
         let name = unsafe { (self.functions.EVP_SKEY_get0_provider_name)(self.key) };
-        // SAFETY: the name ends with a zero and lives as long as the key's provider.
+        // SAFETY: the name is NUL-terminated and lives as long as the key's provider.
         unsafe { CStr::from_ptr(name) }.to_str().unwrap().to_owned()
     }
 
     pub fn is_a(&self, kind: &str) -> bool {
         let kind = text(kind);
-        // SAFETY: the key is live, and the name ends with a zero.
+        // SAFETY: the key is live, and the name is NUL-terminated.
         unsafe { (self.functions.EVP_SKEY_is_a)(self.key, kind.as_ptr()) == 1 }
     }
 
-    /// The same key at the provider that `query` finds.
+    /// Returns the same key in the provider that `query` finds.
     pub fn moved(&self, query: &str) -> Option<Self> {
         let (context, query) = (libcrypto().library_context(), text(query));
         let to = self.functions.EVP_SKEY_to_provider;
-        // SAFETY: key and library context are live, and the query ends with a zero.
+        // SAFETY: key and library context are live, and the query is NUL-terminated.
         let key = unsafe { to(self.key, context, null_mut(), query.as_ptr()) };
         (!key.is_null()).then_some(Self {
             functions: self.functions,
@@ -180,7 +180,7 @@ impl SecretKey<'_> {
 
 impl Drop for SecretKey<'_> {
     fn drop(&mut self) {
-        // SAFETY: the key is live, and this handle goes.
+        // SAFETY: the key is live, and this handle is dropped.
         unsafe { (self.functions.EVP_SKEY_free)(self.key) };
     }
 }

@@ -1,10 +1,10 @@
-//! What a script may call.
+//! The calls of a script.
 
 use std::ffi::CStr;
 
 use oarlock_testing::seeded_noise as noise;
 
-/// One call. Lengths are in bytes; data, keys and IVs are the noise of a seed.
+/// One call. Lengths are in bytes; data, keys and IVs are pseudo-random bytes of a seed.
 #[derive(Clone, Copy, Debug)]
 pub enum Call {
     Init {
@@ -20,7 +20,7 @@ pub enum Call {
     CipherAad(usize),
     CipherEnd,
     Copy,
-    /// To another one of the copies.
+    /// Switches to another of the copies.
     Turn(usize),
     Padding(i32),
     KeyBytes(i32),
@@ -29,22 +29,22 @@ pub enum Call {
     SetNumber(&'static CStr, u32, usize, i64),
     SetOctets(&'static CStr, usize, bool),
     Get(&'static CStr, u32, usize),
-    /// The lengths, num and IVs.
+    /// Reads the lengths, num and IVs.
     Look(usize),
 }
 
 #[derive(Clone, Copy, Debug)]
 pub enum Iv {
     Noise(u64),
-    /// This many blocks before the counter wraps: its low 32 bits, or all that there are.
+    /// A number of blocks before the counter wraps: its low 32 bits, or all of it.
     BeforeWrap(u8, bool),
 }
 
-/// Where the output goes.
+/// The place of the output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Place {
     Apart,
-    /// Where the input is.
+    /// The place of the input.
     Same,
     /// This many bytes after the start of the input, or before it if negative.
     Overlapping(isize),

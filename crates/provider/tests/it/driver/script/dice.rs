@@ -1,11 +1,11 @@
-//! Calls out of bytes.
+//! Turns bytes into calls.
 
 use std::ffi::CStr;
 
 use super::call::{Call, Family, Iv, Place};
 use crate::driver::{Param, ctrl};
 
-/// Bytes that decide; zeros when they have run out.
+/// The bytes that decide; zeros once they are used up.
 pub struct Dice<'a>(pub &'a [u8]);
 
 impl Dice<'_> {

@@ -1,11 +1,11 @@
-//! Differences that are meant (docs/openssl-differences.md), and calls that are not made.
+//! Intended differences (docs/openssl-differences.md), and calls that are not made.
 
 use super::call::{Call, Family};
 use super::seen::Seen;
 use super::state::State;
 use crate::driver::{Param, ctrl, libcrypto};
 
-/// What the default provider does not look at, and reads or writes where nothing is.
+/// Whether the default provider does not check a call, and reads or writes where there is no buffer.
 pub fn is_undefined(call: Call, state: State, iv_bytes: i32) -> bool {
     match call {
         Call::Update(..)
@@ -21,7 +21,7 @@ pub fn is_undefined(call: Call, state: State, iv_bytes: i32) -> bool {
         Call::Ctrl(ctrl::GCM_SET_IV_INV, bytes, _) => bytes > iv_bytes || iv_bytes < 8,
         Call::Ctrl(ctrl::GCM_IV_GEN, ..) => iv_bytes < 8,
         Call::Ctrl(ctrl::AEAD_SET_IV_FIXED, -1, _) => iv_bytes < 8,
-        // 3.0 fills what is left of the IV with random bytes, and takes less than nothing for much.
+        // 3.0 fills the rest of the IV with random bytes, and takes a negative length for a large one.
         Call::Ctrl(ctrl::AEAD_SET_IV_FIXED, bytes, _) => bytes > iv_bytes,
         Call::SetOctets(key, bytes, is_null) => {
             let is_of_tls = key == c"tlsivfixed" || key == c"tlsaad";
@@ -29,13 +29,13 @@ pub fn is_undefined(call: Call, state: State, iv_bytes: i32) -> bool {
         }
         Call::Ctrl(ctrl::AEAD_SET_IV_BYTES, bytes, _) => state.counts_ivs && bytes < 8,
         Call::SetNumber(key, ..) => state.counts_ivs && key == c"ivlen",
-        // 3.0 looks at the byte before a number without bytes.
+        // 3.0 reads the byte before a number without bytes.
         Call::Get(_, Param::UNSIGNED_INTEGER | Param::INTEGER, 0) => true,
         _ => false,
     }
 }
 
-/// Calls after which the two have IVs of their own.
+/// Returns the reason if the two sides have different random IVs after a call.
 pub fn is_random(family: Family, call: Call, state: State, encrypts: bool) -> Option<&'static str> {
     if family != Family::Gcm || !encrypts {
         return None;
@@ -60,7 +60,7 @@ pub fn is_random(family: Family, call: Call, state: State, encrypts: bool) -> Op
     }
 }
 
-/// Calls after which the two are in states that are not the same, and meant not to be.
+/// Returns the reason if the two sides are intended to be in different states after a call.
 pub fn parts(family: Family, call: Call, state: State) -> Option<&'static str> {
     match (family, call) {
         (
@@ -112,7 +112,7 @@ fn sets_iv_bytes(call: Call) -> bool {
     }
 }
 
-/// The reason why a difference is meant (docs/openssl-differences.md).
+/// Returns the reason why a difference is intended (docs/openssl-differences.md).
 pub fn excuse(
     family: Family,
     call: Call,
@@ -147,7 +147,7 @@ pub fn excuse(
     }
 }
 
-/// The reason why ours refuses, in just this way, what the default provider of 3.0 lets pass.
+/// Returns the reason why ours refuses, in exactly this way, what the default provider of 3.0 accepts.
 pub fn refusal(
     family: Family,
     call: Call,
@@ -171,7 +171,7 @@ pub fn refusal(
         };
         has_failed && found.errors == errors
     };
-    // The default provider finds that there is no room for the tag; ours, first, that there is no tag.
+    // The default provider finds that the tag has no room; ours first finds that there is no tag.
     let is_get_of_tag = matches!(call, Call::Get(key, ..) if key == c"tag");
     if is_get_of_tag
         && expected.done == 0
@@ -181,7 +181,7 @@ pub fn refusal(
     {
         return Some("a message under way has no tag");
     }
-    // Wrong tags it refuses without a word.
+    // The default provider refuses wrong tags without an error.
     if !expected.errors.is_empty() {
         return None;
     }
@@ -190,7 +190,7 @@ pub fn refusal(
         Call::SetNumber(key, _, _, num) => key == c"num" && !(0..16).contains(&num),
         _ => false,
     };
-    // Releases from 3.0.22 on refuse it as well.
+    // Releases since 3.0.22 refuse it as well.
     if family == Family::Cbc
         && sets_num_beyond_a_block
         && has_passed
@@ -198,12 +198,12 @@ pub fn refusal(
     {
         return Some("num is within a block");
     }
-    // Releases before 3.0.9 take shorter ones, and then refuse every nonce.
+    // Releases before 3.0.9 accept shorter ones, and then refuse every nonce.
     if is_chacha && sets_iv_bytes(call) && has_passed && is_refused(&[INVALID_IV_LENGTH]) {
         return Some("a nonce has 12 bytes");
     }
     let is_untouched = found.output.iter().all(|byte| *byte == 0xaa);
-    // 4.0 refuses too, and says nothing.
+    // 4.0 refuses too, without an error.
     if is_chacha
         && state.has_ended_without_iv
         && matches!(call, Call::Update(..) | Call::Aad(_))
@@ -252,19 +252,18 @@ pub fn refusal(
     }
 }
 
-/// Takes out of both sides what is not to be the same, and after which a script goes on. The reasons of
-/// what it found.
+/// Removes from both sides what is intended to differ and does not end a script. Returns the reasons found.
 pub fn leave_out(call: Call, expected: &mut Seen, found: &mut Seen) -> Vec<&'static str> {
     let mut reasons = Vec::new();
-    // What the default provider calls to read and write a parameter is libcrypto's: since 3.2 it raises
-    // errors of its own, now and then for a call that succeeds.
+    // The default provider reads and writes parameters with libcrypto's functions, which since 3.2 raise errors of their
+    // own, sometimes in calls that succeed.
     let is_of_helper = |(library, _): &(u32, u32)| *library == CRYPTO;
     if expected.errors.iter().any(is_of_helper) {
         expected.errors.retain(|error| !is_of_helper(error));
         found.errors.retain(|error| !is_of_helper(error));
         reasons.push("libcrypto's own errors of parameters");
     }
-    // Where the default provider does not list the setting, EVP_CIPHER_CTX_set_key_length says itself that it fails.
+    // If the default provider does not list the setting, EVP_CIPHER_CTX_set_key_length itself reports that it fails.
     if let Call::KeyBytes(_) = call
         && !libcrypto().has(&LISTS_OF_CHACHA20_POLY1305)
         && expected.errors == [(EVP, EVP_INVALID_KEY_LENGTH)]
@@ -281,7 +280,7 @@ pub fn leave_out(call: Call, expected: &mut Seen, found: &mut Seen) -> Vec<&'sta
     reasons
 }
 
-/// The reason why ours takes what later releases of the default provider refuse.
+/// Returns the reason why ours accepts what later releases of the default provider refuse.
 pub fn allowance(
     family: Family,
     call: Call,
@@ -295,8 +294,8 @@ pub fn allowance(
         Call::SetNumber(key, _, _, same) => key == c"num" && same == i64::from(num),
         _ => false,
     };
-    // To a release from 3.0.22 on a block of a stream is one byte, so that it takes back no num
-    // that it gave out, except 0.
+    // Releases since 3.0.22 consider a block of a stream to be one byte, so they refuse every num that they returned except
+    // 0.
     let is_refused = expected.done == 0 && expected.errors == [(PROV, FAILED_TO_GET_PARAMETER)];
     let is_taken = found.done == 1 && found.errors.is_empty();
     if family == Family::Ctr && keeps_num && num > 0 && is_refused && is_taken {
@@ -312,8 +311,8 @@ pub fn allowance(
     {
         return Some("associated data of no bytes are none");
     }
-    // 4.0 refuses, without a word, every update after the end of a message but after an IV: as well one of
-    // no bytes, and the message of another key, of a fixed IV or of a record.
+    // 4.0 refuses, without an error, every update after the end of a message until an IV is set: including one of no bytes,
+    // and the message of another key, of a fixed IV or of a record.
     let is_refused = expected.done == 0 && expected.errors.is_empty();
     let is_update = matches!(call, Call::Update(..) | Call::Aad(_));
     (family == Family::ChaCha20Poly1305
@@ -324,13 +323,12 @@ pub fn allowance(
         .then_some("a message begins without an IV of its own")
 }
 
-/// Releases before list a setting of ChaCha20-Poly1305 that it has not, and leave out the length of its key. Of those
-/// that were tested these are the first that do not.
+/// Earlier releases list a setting that ChaCha20-Poly1305 does not have, and omit its key length. These are the first tested
+/// releases that do not.
 pub const LISTS_OF_CHACHA20_POLY1305: [[u32; 3]; 2] = [[3, 0, 19], [3, 5, 5]];
-/// Releases before use an IV on under another length.
+/// Earlier releases continue to use an IV under another length.
 const FORGETS_IVS: [[u32; 3]; 3] = [[3, 0, 13], [3, 1, 5], [3, 2, 0]];
-/// The default provider of releases before computes without a key: with one of no particular value, or through a
-/// pointer to nothing.
+/// The default provider of earlier releases computes without a key: with an arbitrary one, or through a null pointer.
 pub const LOOKS_FOR_KEYS: [[u32; 3]; 3] = [[3, 0, 13], [3, 1, 5], [3, 2, 0]];
 /// ERR_LIB_EVP and its reason.
 const EVP: u32 = 6;

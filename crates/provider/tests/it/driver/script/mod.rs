@@ -1,5 +1,5 @@
-//! Sequences of calls, made of bytes, on the default provider and on ours at once. After each call
-//! everything that can be seen must be the same: what was returned, written and raised.
+//! Sequences of calls, generated from bytes, on the default provider and on ours at once. After each call everything
+//! observable must be the same: results, output and errors.
 
 mod call;
 mod dice;
@@ -18,7 +18,7 @@ use self::side::Side;
 use self::state::State;
 use super::{Cipher, Context, libcrypto};
 
-/// Whether this release copies a context of the default provider.
+/// Whether this release can copy a context of the default provider.
 pub fn copies(name: &str) -> bool {
     match Family::of(name) {
         Family::Ctr | Family::Cbc => true,
@@ -29,7 +29,7 @@ pub fn copies(name: &str) -> bool {
     }
 }
 
-/// The same algorithm twice.
+/// The same algorithm of both providers.
 pub struct Algorithm {
     name: String,
     family: Family,
@@ -37,7 +37,7 @@ pub struct Algorithm {
     ours: Cipher,
 }
 
-/// How a script ended: all of it was done, or it came to a difference that is meant.
+/// The end of a script: it was completed, or it reached an intended difference.
 pub struct End {
     /// The number of calls that were made.
     pub calls: usize,
@@ -45,7 +45,7 @@ pub struct End {
     pub reasons: BTreeSet<&'static str>,
 }
 
-/// The first call that differs, with all before it.
+/// The first call that differs, with all previous calls.
 pub struct Difference {
     pub name: String,
     pub calls: Vec<Call>,
@@ -65,7 +65,7 @@ impl fmt::Display for Difference {
 }
 
 impl Algorithm {
-    /// Ours with long requests in stripes where `has_stripes`.
+    /// Fetches both; ours runs long requests in stripes if `has_stripes`.
     pub fn new(name: &str, has_stripes: bool) -> Self {
         Self {
             name: name.to_owned(),
@@ -75,7 +75,7 @@ impl Algorithm {
         }
     }
 
-    /// Does what `script` says, to its end, or to the first difference.
+    /// Executes `script` to its end, or to the first difference.
     pub fn run(&self, script: &[u8]) -> Result<End, Box<Difference>> {
         let family = self.family;
         let mut dice = Dice(script);
@@ -87,7 +87,7 @@ impl Algorithm {
         let mut at = 0;
         let mut calls = Vec::new();
         let mut reasons = BTreeSet::new();
-        // Most begin with a key and an IV.
+        // Most scripts begin with a key and an IV.
         let mut next = (dice.below(8) > 0).then(|| Call::Init {
             has_cipher: false,
             key: Some(0),
@@ -173,7 +173,7 @@ impl Algorithm {
     }
 }
 
-/// Two contexts that have seen the same.
+/// Two contexts with the same history.
 struct Pair {
     default: Context,
     ours: Context,

@@ -1,4 +1,4 @@
-//! What is seen of a call.
+//! The observable result of a call.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// With the errors that have been raised.
+    /// Collects a result together with the errors raised.
     pub fn now(done: i32, written: i32, output: Vec<u8>) -> Self {
         Self {
             done,

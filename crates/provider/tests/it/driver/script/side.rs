@@ -1,4 +1,4 @@
-//! Calls on a context of one of the two providers, and what is seen of them.
+//! Calls on a context of one of the two providers, and their observable results.
 
 use std::ptr::{null, null_mut};
 
@@ -9,7 +9,7 @@ use super::seen::Seen;
 use super::state::State;
 use crate::driver::{Cipher, Context, Param, ctrl};
 
-/// A context of an algorithm, by one of the providers.
+/// One provider's context of an algorithm.
 pub struct Side<'a> {
     pub family: Family,
     pub cipher: &'a Cipher,
@@ -18,7 +18,7 @@ pub struct Side<'a> {
 }
 
 impl Side<'_> {
-    /// Makes `call`, which is not about several contexts.
+    /// Makes `call`, which must not involve several contexts.
     pub fn make(&self, call: Call, state: State) -> Seen {
         let context = self.context;
         let call = match self.is_default {
@@ -63,7 +63,7 @@ impl Side<'_> {
                 let done = context.finish(output.as_mut_ptr(), &mut written);
                 Seen::now(done, written, output)
             }
-            // 3.0 takes no notice of it (CVE-2026-75803): later ones do what its final call does.
+            // 3.0 ignores it (CVE-2026-75803); later releases do what their final call does.
             Call::CipherEnd if self.is_default && self.family == Family::ChaCha20Poly1305 => {
                 let mut seen = self.make(Call::Finish, state);
                 (seen.done, seen.written) = (seen.done - 1, 0);
@@ -122,8 +122,8 @@ impl Side<'_> {
         }
     }
 
-    /// What overlaps is undefined in OpenSSL, as is CBC in place that holds a part of a block: there
-    /// the default provider is given two buffers, and ours has to do as well with one.
+    /// Overlapping buffers are undefined in OpenSSL, and so is CBC in place with a partial block: in these cases the default
+    /// provider gets two buffers, and ours has to work with one.
     fn defined(&self, call: Call, state: State) -> Call {
         let is_defined = |place| match place {
             Place::Apart => true,
@@ -168,7 +168,7 @@ fn crypt(
         assert_eq!(memory[from..from + bytes], input, "the input stays");
     }
     let made = usize::try_from(written).unwrap_or_default().min(bytes + 64);
-    // What is behind the output matters, but for the input that lies there.
+    // Bytes after the output are checked, unless the input lies there.
     let behind = if place == Place::Apart { 64 } else { 0 };
     let mut output = memory[to..to + made + behind].to_vec();
     output.resize(made + 64, 0xaa);
@@ -181,7 +181,7 @@ fn pointed_to(place: &[u8], bytes: usize) -> Vec<u8> {
     if pointer == untouched || pointer == 0 || bytes > 128 {
         return format!("{}", pointer == untouched).into_bytes();
     }
-    // SAFETY: the context has set the pointer, to so many bytes of its own.
+    // SAFETY: the context has set the pointer to `bytes` bytes of its own.
     unsafe { std::slice::from_raw_parts(pointer as *const u8, bytes) }.to_vec()
 }
 

@@ -1,4 +1,4 @@
-//! What has happened to a context, as far as it decides whether a difference is meant.
+//! The history of a context, as far as it decides whether a difference is intended.
 
 use super::call::{Call, Family};
 use super::meant::{PROV, TAG_NOT_SET};
@@ -12,33 +12,33 @@ pub struct State {
     pub has_data: bool,
     pub counts_ivs: bool,
     pub has_tls_version: bool,
-    /// EVP_Cipher was given data of no bytes.
+    /// EVP_Cipher was called with empty data.
     pub has_empty_data: bool,
-    /// A tag was found to be wrong.
+    /// A tag was wrong.
     pub has_failed: bool,
-    /// Data of the message, or of the block, came since the last IV.
+    /// Data of the message, or of the block, was processed since the last IV.
     pub is_under_way: bool,
     /// The last key was set to encrypt.
     pub keyed_to_encrypt: bool,
-    /// A tag to open with was set.
+    /// A tag for opening was set.
     pub has_tag: bool,
-    /// The last message was sealed to its end, and none has begun since.
+    /// The last message was sealed completely, and no other has begun.
     pub has_sealed_tag: bool,
     /// The message of the nonce has ended.
     pub has_ended: bool,
     /// A message has ended since the last IV that came with an initialization.
     pub has_ended_without_iv: bool,
-    /// The next data are a TLS record.
+    /// The next data is a TLS record.
     pub has_record: bool,
-    /// More associated data came for it than a record has.
+    /// More associated data was passed for it than a record has.
     pub has_begun_record: bool,
-    /// A TLS record was announced, and nothing has been done since: data of another length were refused.
+    /// A TLS record was announced, and nothing happened since, except that data of another length was refused.
     pub awaits_record: bool,
 }
 
 impl State {
     pub fn note(&mut self, family: Family, call: Call, seen: &Seen, encrypts: bool) {
-        // 4.0 asks for a tag first, and the message goes on.
+        // 4.0 requires a tag first, and the message continues.
         if matches!(call, Call::Finish | Call::CipherEnd) && seen.errors == [(PROV, TAG_NOT_SET)] {
             self.is_under_way |= family == Family::Gcm;
             return;
@@ -101,7 +101,7 @@ impl State {
         }
     }
 
-    /// What is known of the message's tag and of its end.
+    /// Records the state of the message's tag and of its end.
     fn note_end(&mut self, family: Family, call: Call, seen: &Seen, encrypts: bool) {
         let is_done = match call {
             Call::Cipher(..) => seen.written >= 0,
@@ -117,7 +117,7 @@ impl State {
                 self.awaits_record = false;
             }
             Call::Update(bytes, _) | Call::Cipher(bytes, _) if bytes > 0 => {
-                // One that fails may have been of another length than was said, and is still due.
+                // A failed record may have had another length than announced, and is still expected.
                 let is_record = std::mem::take(&mut self.has_record);
                 self.awaits_record &= !is_done;
                 self.has_ended |= is_record;
@@ -131,7 +131,7 @@ impl State {
                 self.has_sealed_tag = false;
             }
             Call::Finish | Call::CipherEnd => {
-                // A record that is due is not ended.
+                // An expected record has not ended.
                 let is_due = self.has_record && !self.has_begun_record;
                 self.has_ended |= is_done || !is_due && self.is_keyed && !encrypts;
                 self.has_ended_without_iv |= self.has_ended;
