@@ -1,7 +1,6 @@
 //! Key derivation (EVP_KDF(3)).
 
 use std::ffi::{CStr, c_int, c_void};
-use std::ptr::null_mut;
 
 use super::library::{Errors, SIDES, errors, libcrypto};
 use super::param::Values;
@@ -62,7 +61,7 @@ impl Kdf {
         // SAFETY: a live context, which is read alone.
         let copy = unsafe { (libcrypto().EVP_KDF_CTX_dup)(self.0) };
         errors();
-        (copy != null_mut()).then_some(Self(copy))
+        (!copy.is_null()).then_some(Self(copy))
     }
 }
 
