@@ -4,6 +4,7 @@
 mod aead;
 mod ciphers;
 mod controls;
+mod handshake;
 mod keyed;
 #[cfg(target_arch = "x86_64")]
 mod modexp;
@@ -19,6 +20,7 @@ pub fn all() -> Vec<Box<dyn Path>> {
     ciphers::add(&mut paths);
     aead::add(&mut paths);
     padding::add(&mut paths);
+    handshake::add(&mut paths);
     #[cfg(target_arch = "x86_64")]
     modexp::add(&mut paths);
     rsa::add(&mut paths);
@@ -52,6 +54,9 @@ mod tests {
             "chacha20 ",
             "chacha20-poly1305",
             "rsa",
+            "hmac",
+            "hkdf",
+            "pkcs#8",
         ] {
             assert!(names.iter().any(|name| name.contains(what)), "{what}");
         }
