@@ -3,11 +3,17 @@
 use pkcs8::der::pem;
 use zeroize::Zeroizing;
 
+use super::der::elements;
 use super::invalid;
 use crate::Error;
 
 /// Returns the text of a key, or `None` if it is DER. PEM may have other text before its first line.
+///
+/// Searches no secret: the search for a line ends before the key's data, and is left out if `key` is DER as a whole.
 pub(super) fn text(key: &[u8], is_text: impl FnOnce(&[u8]) -> bool) -> Result<Option<&str>, Error> {
+    if elements(key).is_ok() {
+        return Ok(None);
+    }
     let is_pem = key.windows(BEGIN.len()).any(|here| here == BEGIN);
     if !is_pem && !is_text(key) {
         return Ok(None);
@@ -21,10 +27,10 @@ pub(super) fn text(key: &[u8], is_text: impl FnOnce(&[u8]) -> bool) -> Result<Op
 
 /// Returns the label of a PEM text and the decoded bytes.
 pub(super) fn decoded(text: &str) -> Result<(&str, Zeroizing<Vec<u8>>), Error> {
-    if text.contains("\nProc-Type:") {
+    let text = without_parameters(text);
+    if has_headers(text) {
         return Err(encrypted());
     }
-    let text = without_parameters(text);
     let not_pem = |error: pem::Error| invalid(format!("not a key in PEM: {error}"));
     // OpenSSH's lines are longer than RFC 7468 permits.
     let mut decoder = pem::Decoder::new_detect_wrap(text.as_bytes()).map_err(not_pem)?;
@@ -36,10 +42,23 @@ pub(super) fn decoded(text: &str) -> Result<(&str, Zeroizing<Vec<u8>>), Error> {
 
 /// Skips a curve's parameters, which `openssl ecparam -genkey` writes before the key. The key repeats them.
 fn without_parameters(text: &str) -> &str {
-    match text.split_once(PARAMETERS_END) {
-        Some((before, after)) if before.contains(PARAMETERS_BEGIN) => after.trim_start(),
-        _ => text,
+    let Some((_, block)) = text.split_once("-----BEGIN ") else {
+        return text;
+    };
+    match block.strip_prefix(PARAMETERS_LABEL) {
+        Some(parameters) => match parameters.split_once(PARAMETERS_END) {
+            Some((_, after)) => after.trim_start(),
+            None => text,
+        },
+        None => text,
     }
+}
+
+/// Whether the line after the first one of the key is a header of encrypted ones, which stands there (RFC 1421, 4.6.1.1).
+fn has_headers(text: &str) -> bool {
+    let block = text.split_once("-----BEGIN ").map(|(_, block)| block);
+    let second = block.and_then(|block| block.lines().nth(1));
+    second.is_some_and(|line| line.starts_with("Proc-Type:"))
 }
 
 pub(super) fn encrypted() -> Error {
@@ -51,5 +70,5 @@ pub(super) fn unknown_label(label: &str, known: &str) -> Error {
 }
 
 const BEGIN: &[u8] = b"-----BEGIN ";
-const PARAMETERS_BEGIN: &str = "-----BEGIN EC PARAMETERS-----";
+const PARAMETERS_LABEL: &str = "EC PARAMETERS-----";
 const PARAMETERS_END: &str = "-----END EC PARAMETERS-----";
