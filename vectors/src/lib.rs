@@ -188,6 +188,44 @@ pub struct EcdsaVector {
     pub is_valid: bool,
 }
 
+/// A tag by HMAC.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HmacVector {
+    /// Where the vector is from, for messages about a failure.
+    pub source: String,
+    /// The hash function: `SHA-1`, `SHA-256`, `SHA-512/224` and so on.
+    pub hash: &'static str,
+    /// The key, of any length.
+    pub key: Vec<u8>,
+    /// The message.
+    pub message: Vec<u8>,
+    /// The whole tag, or its first bytes.
+    pub tag: Vec<u8>,
+    /// Whether it is the tag of the message.
+    pub is_valid: bool,
+}
+
+/// An output of HKDF.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HkdfVector {
+    /// Where the vector is from, for messages about a failure.
+    pub source: String,
+    /// The hash function: `SHA-1`, `SHA-256`, `SHA-384` or `SHA-512`.
+    pub hash: &'static str,
+    /// The input keying material.
+    pub secret: Vec<u8>,
+    /// The salt, which may be empty.
+    pub salt: Vec<u8>,
+    /// The info, which may be empty.
+    pub info: Vec<u8>,
+    /// How many bytes are asked for.
+    pub bytes: usize,
+    /// What is derived; empty where it is too much.
+    pub output: Vec<u8>,
+    /// Whether as many bytes can be derived.
+    pub is_valid: bool,
+}
+
 /// A secret agreed on by ECDH.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EcdhVector {

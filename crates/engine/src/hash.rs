@@ -306,4 +306,27 @@ mod tests {
         assert!(is_same(b"", b"") && is_same(b"ab", b"ab"));
         assert!(!is_same(b"ab", b"ac") && !is_same(b"ab", b"abc"));
     }
+    #[test]
+    fn tags_of_wycheproof_are_taken_or_refused() {
+        let (mut valid, mut invalid, mut hashed_keys) = (0, 0, 0);
+        for vector in oarlock_vectors::wycheproof::hmac().unwrap() {
+            let hash = ALL.into_iter().find(|hash| hash.name() == vector.hash);
+            let hash = hash.unwrap();
+            let Some(mut hmac) = Hmac::new(hash, &vector.key) else {
+                assert!(vector.key.len() > hash.block_bytes());
+                hashed_keys += 1;
+                continue;
+            };
+            hmac.update(&vector.message);
+            let mut tag = [0; DIGEST_BYTES_MAX];
+            let bytes = hmac.finish(&mut tag);
+            let is_right = tag[..bytes].starts_with(&vector.tag);
+            assert_eq!(is_right, vector.is_valid, "{}", vector.source);
+            *if is_right { &mut valid } else { &mut invalid } += 1;
+        }
+        assert_eq!((valid, invalid, hashed_keys), HMAC_VECTORS);
+    }
+
+    /// How many are right, how many are wrong, and how many have a key that is longer than a block.
+    const HMAC_VECTORS: (usize, usize, usize) = (444, 750, 18);
 }

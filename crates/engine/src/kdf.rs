@@ -231,4 +231,26 @@ mod tests {
             assert_eq!(output, expected[..length]);
         }
     }
+    #[test]
+    fn outputs_of_wycheproof_are_derived_or_refused() {
+        let (mut valid, mut invalid) = (0, 0);
+        for vector in oarlock_vectors::wycheproof::hkdf().unwrap() {
+            let hash = [Hash::Sha1, Hash::Sha256, Hash::Sha384, Hash::Sha512]
+                .into_iter()
+                .find(|hash| hash.name() == vector.hash);
+            let hash = hash.unwrap();
+            let mut key = [0; DIGEST_BYTES_MAX];
+            let bytes = extract(hash, &vector.salt, &vector.secret, &mut key);
+            let mut output = vec![0; vector.bytes];
+            let done = expand(hash, &key[..bytes], &[&vector.info], &mut output);
+            assert_eq!(done.is_ok(), vector.is_valid, "{}", vector.source);
+            if vector.is_valid {
+                assert_eq!(output, vector.output, "{}", vector.source);
+                valid += 1;
+            } else {
+                invalid += 1;
+            }
+        }
+        assert_eq!((valid, invalid), (327, 12));
+    }
 }

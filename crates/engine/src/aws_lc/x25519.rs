@@ -62,3 +62,22 @@ impl X25519PrivateKey {
         done == 1
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_of_wycheproof_are_agreed_on_or_refused() {
+        let (mut valid, mut invalid) = (0, 0);
+        for vector in oarlock_vectors::wycheproof::x25519().unwrap() {
+            let private = X25519PrivateKey::from_bytes(&vector.private_key.try_into().unwrap());
+            let mut secret = [0xa5; BYTES];
+            let is_agreed = private.agree(&vector.public_key.try_into().unwrap(), &mut secret);
+            assert_eq!(is_agreed, vector.is_valid, "{}", vector.source);
+            assert_eq!(secret[..], vector.secret, "{}", vector.source);
+            *if is_agreed { &mut valid } else { &mut invalid } += 1;
+        }
+        assert_eq!((valid, invalid), (487, 31));
+    }
+}
