@@ -6,3 +6,4 @@ mod abi;
 mod library;
 mod packets;
 mod programs;
+mod vectors;
