@@ -73,9 +73,10 @@ pub fn run() -> Result<()> {
     let masked = masked.and(programs.of(&[provider]).only(those));
     let masked = masked.with(mask(next_class_down()));
     let all = programs.and(unoptimized).and(masked);
-    run.step("tests, and those of the next lower class of CPUs", |report| {
-        all.run(report)
-    })?;
+    run.step(
+        "tests, and those of the next lower class of CPUs",
+        |report| all.run(report),
+    )?;
     run.step("examples in the documentation", |report| {
         report::shown(
             cargo().args(["test", "--workspace", "--doc", "--locked"]),
