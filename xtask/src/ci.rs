@@ -16,7 +16,7 @@ use std::time::Instant;
 use self::programs::{Programs, Variable};
 use self::report::Report;
 use crate::tool::{self, Metadata, Result, cargo};
-use crate::{constant_time, openssl_peers, peers, proto, structure, vectors, words};
+use crate::{constant_time, openssl_peers, peers, processor, proto, structure, vectors, words};
 
 /// Features that are hidden from the tests, so that they also cover lower CPU classes.
 const MASKS: [&str; 2] = ["-avx512", "-avx512,-vaes"];
@@ -71,7 +71,7 @@ pub fn run() -> Result<()> {
     let those = &["differences::", "differential::", "vectors::"];
     let masked = programs.of(&below);
     let masked = masked.and(programs.of(&[provider]).only(those));
-    let masked = masked.with(mask(next_class_down()));
+    let masked = masked.with(mask(next_class_down()?));
     let all = programs.and(unoptimized).and(masked);
     run.step(
         "tests, and those of the next lower class of CPUs",
@@ -160,11 +160,12 @@ fn beside(programs: &Programs, libraries: &Path) -> Programs {
 }
 
 /// Returns the mask that makes this CPU one of the next lower class.
-fn next_class_down() -> &'static str {
-    match std::arch::is_x86_feature_detected!("avx512f") {
-        true => MASKS[0],
-        false => MASKS[1],
-    }
+fn next_class_down() -> Result<&'static str> {
+    Ok(if processor::has_flag("avx512f")? {
+        MASKS[0]
+    } else {
+        MASKS[1]
+    })
 }
 
 fn mask(hidden: &str) -> Variable<'_> {

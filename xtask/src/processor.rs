@@ -37,15 +37,6 @@ impl Cpu {
     }
 
     pub(crate) fn read() -> Result<Self> {
-        let text = std::fs::read_to_string("/proc/cpuinfo")
-            .map_err(|error| format!("/proc/cpuinfo: {error}"))?;
-        let field = |name: &str| {
-            text.lines()
-                .filter_map(|line| line.split_once(':'))
-                .find(|(found, _)| found.trim() == name)
-                .map(|(_, value)| value.trim().to_owned())
-                .ok_or_else(|| format!("/proc/cpuinfo: no line {name:?}"))
-        };
         let number = |name: &str| {
             let value = field(name)?;
             let wrong = |_| format!("/proc/cpuinfo: {name}: {value:?} is no number");
@@ -57,4 +48,20 @@ impl Cpu {
             model: number("model")?,
         })
     }
+}
+
+/// Whether the processor has a feature, by the kernel's name of it, such as "avx512f".
+pub(crate) fn has_flag(name: &str) -> Result<bool> {
+    Ok(field("flags")?.split(' ').any(|flag| flag == name))
+}
+
+/// Returns what /proc/cpuinfo says of the first CPU.
+fn field(name: &str) -> Result<String> {
+    let text = std::fs::read_to_string("/proc/cpuinfo")
+        .map_err(|error| format!("/proc/cpuinfo: {error}"))?;
+    text.lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(found, _)| found.trim() == name)
+        .map(|(_, value)| value.trim().to_owned())
+        .ok_or_else(|| format!("/proc/cpuinfo: no line {name:?}"))
 }
