@@ -1,5 +1,5 @@
-//! Programs with one thread, and the helpers that the provider makes in them: what helpers may, how soon they end, and
-//! what such a program can still do. Rows of docs/internals/process-model.md.
+//! Single-threaded programs, and the helpers that the provider creates in them: what helpers may do, how soon they end, and
+//! what such a program can still do. See the rows of docs/internals/process-model.md.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use oarlock_testing::is_root;
 
 use crate::host::{Accelerated, succeeds};
 
-/// Namespaces of users are for programs with one thread (unshare(2)).
+/// User namespaces require a program with one thread (unshare(2)).
 #[test]
 fn a_quiet_program_has_one_thread_again() {
     if !is_root("a namespace of users") {
@@ -30,7 +30,7 @@ fn helpers_give_up_their_rights_and_keep_nothing_that_the_program_drops() {
     }
 }
 
-/// The C library changes the user of each thread, and aborts if one may not. So helpers can follow.
+/// The C library changes the user of each thread, and aborts if one fails. So helpers must be able to follow.
 #[test]
 fn a_program_may_change_its_user_while_a_helper_is_there() {
     if !is_root("a program that changes its user") {
@@ -49,14 +49,14 @@ fn without_threads_there_is_never_a_helper() {
         let accelerated = Accelerated::with(&format!("strategy={strategy},max_threads=0"));
         succeeds(&mut moment(&accelerated, "off"));
     }
-    // Said by the environment.
+    // The environment sets the option.
     for accelerated in with_helpers() {
         let mut off = moment(&accelerated, "off");
         succeeds(off.env("OARLOCK_OPTIONS", "max_threads=0"));
     }
 }
 
-/// Each loads the provider, and all share its helpers.
+/// Each library context loads the provider, and all share its helpers.
 #[test]
 fn library_contexts_share_one_pool() {
     for accelerated in with_helpers() {

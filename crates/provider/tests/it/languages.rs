@@ -1,5 +1,5 @@
-//! Python and node with the provider. Each script prints what its operations give; the lines must be those
-//! that it prints without the provider.
+//! Python and node with the provider. Each script prints the results of its operations; the lines must equal those printed
+//! without the provider.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,17 +13,17 @@ use crate::host::{Accelerated, assert_same, open_folder, run, succeeds, with_con
 
 #[test]
 fn cryptography_of_debian() {
-    // Other Pythons may stand before it in PATH.
+    // Other Pythons may come before it in PATH.
     ciphers_of_python(Path::new("/usr/bin/python3"));
 }
 
-/// The package index's wheel brings an OpenSSL of its own, linked statically.
+/// The package index's wheel contains an OpenSSL of its own, linked statically.
 #[test]
 fn cryptography_of_the_package_index() {
     ciphers_of_python(&python_with("cryptography"));
 }
 
-/// One of a year ago brings OpenSSL 3.5, as Debian 13 has it.
+/// This wheel of a year ago contains OpenSSL 3.5, as Debian 13 does.
 #[test]
 fn cryptography_with_openssl_3_5() {
     let python = python_with("cryptography==46.0.7");
@@ -53,7 +53,7 @@ fn crypto_of_node() {
     let expected = says_the_same(command);
     assert!(lossy(&expected).contains("\nbroken 15 ERR_OSSL_WRONG_FINAL_BLOCK_LENGTH"));
     assert!(lossy(&expected).contains("\nbroken 32 ERR_OSSL_BAD_DECRYPT"));
-    // Told to read what other programs read, openssl_conf, and not nodejs_conf.
+    // This makes node read openssl_conf, as other programs do, instead of nodejs_conf.
     says_the_same(|| {
         let mut node = Command::new("node");
         node.arg("--openssl-shared-config")
@@ -82,8 +82,7 @@ fn ciphers_of_python(python: &Path) {
     });
 }
 
-/// Whether `command` says the same with the provider as without, also where threads are asked for. What it
-/// says.
+/// Checks that `command` prints the same with the provider as without, also with threads. Returns its output.
 fn says_the_same(command: impl Fn() -> Command) -> Vec<u8> {
     let expected = succeeds(with_conf(&mut command(), None));
     assert!(expected.len() > 10_000, "{}", lossy(&expected));
@@ -108,7 +107,7 @@ fn says_the_same(command: impl Fn() -> Command) -> Vec<u8> {
         ] {
             for direction in [Encrypt, Decrypt] {
                 let bytes = accelerated.bytes(operation, direction);
-                // Counter mode decrypts as it encrypts, and some hosts never say which it is.
+                // Counter mode decrypts as it encrypts, and some hosts never specify the direction.
                 assert!(bytes > 3 << 20, "{operation:?} {direction:?}: {bytes}");
             }
         }
@@ -116,7 +115,7 @@ fn says_the_same(command: impl Fn() -> Command) -> Vec<u8> {
     expected
 }
 
-/// 8 MiB to a server and back in four suites, both ends in `command`.
+/// Transfers 8 MiB to a server and back in four suites, with both ends in `command`.
 fn serves_and_asks(command: &mut Command, tls: &Certificate) -> Accelerated {
     let accelerated = Accelerated::new();
     accelerated.apply(command);
@@ -144,7 +143,7 @@ fn script(name: &str) -> PathBuf {
     folder.join(name)
 }
 
-/// A Python with the wheel, below the target folder, where it is made once.
+/// Returns a Python with the wheel, installed once below the target directory.
 fn python_with(wheel: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let target = test.ancestors().nth(3).unwrap();

@@ -1,4 +1,4 @@
-//! The provider as programs load it: one program, whose tests run side by side.
+//! The provider as programs load it: one program, whose tests run concurrently.
 //!
 //! | what | where |
 //! |---|---|
@@ -11,8 +11,8 @@
 //! | programs with an allocator of their own | `allocators`; by `host` |
 //! | the file that says what is offered | `calibration`; by `host`; its content in `crates/cli/tests/it/calibration.rs` |
 //!
-//! This process loads libcrypto and the provider once, into library contexts that its tests share.
-//! Everything that forks, confines a process or counts is a program that a test starts.
+//! This process loads libcrypto and the provider once, into library contexts that its tests share. Tests that fork, confine
+//! a process or count start a program of their own.
 #![allow(unsafe_code, clippy::unwrap_used, clippy::expect_used)]
 
 mod advisories;

@@ -1,5 +1,5 @@
-//! The openssl command with the provider: what it makes, OpenSSL alone reads, and the other way round; what
-//! OpenSSL builds out of ciphers (MACs, derivations) stays the same.
+//! The openssl command with the provider: OpenSSL alone reads its output, and the reverse; constructions that OpenSSL builds
+//! from ciphers (MACs, derivations) stay the same.
 
 use std::fs;
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! OpenVPN with the provider: tunnels between two network namespaces, whose packets OpenSSL encrypts, at
-//! either end, at both, and at none.
+//! OpenVPN with the provider: tunnels between two network namespaces, in which OpenSSL encrypts the packets, with the
+//! provider at either end, at both, and at none.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use oarlock_testing::{is_root, lossy, skip};
 
 use crate::host::{Accelerated, assert_same, noise_file, open_folder, run};
 
-/// Prints rates; nothing depends on them.
+/// Prints rates, which no check uses.
 #[test]
 fn a_tunnel_carries_both_ways_what_was_sent() {
     if !is_root("a tunnel between two network namespaces") {
@@ -34,7 +34,7 @@ fn a_tunnel_carries_both_ways_what_was_sent() {
             [None, Some(&one)]
         };
         tunnel(cipher, ends);
-        // The file goes to each host and from each.
+        // The file goes in both directions.
         for accelerated in both.iter().chain([&one]) {
             for direction in [Encrypt, Decrypt] {
                 let bytes = accelerated.bytes(operation, direction);

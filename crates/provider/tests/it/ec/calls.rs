@@ -1,4 +1,4 @@
-//! Calls of EVP, made at random, and what a caller sees of each.
+//! Random calls of EVP, and their observable results.
 
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::fmt::Write as _;
@@ -16,32 +16,32 @@ pub use crate::rsa::calls::{SIDES, Side};
 pub enum Call {
     SignInit,
     VerifyInit,
-    /// Without a name, by the key's own hash function, or by the last one.
+    /// With the given hash function, or without a name: the key's own one, or the last one.
     DigestSignInit(Option<&'static str>),
     DigestVerifyInit(Option<&'static str>),
-    /// Once more, with neither key nor name.
+    /// Repeats the initialization with neither key nor name.
     Again,
     Digest(&'static str),
     DigestSize(usize),
     Nonce(u32),
-    /// A signature of so many bytes, into so many more or fewer than it needs.
+    /// Signs this many bytes, with more or less room than needed by this number of bytes.
     Sign(usize, isize),
     Size,
     Verify(usize),
     Update(usize),
     Final(isize),
     VerifyFinal,
-    /// A copy, which is dropped, or goes on in place of the original.
+    /// A copy, which is dropped, or replaces the original.
     Copy,
     Replace,
     Get,
-    /// A parameter of one of [`NAMED`] and a type, with a value of so many bytes.
+    /// Sets a parameter of [`NAMED`] with a type and a value of this many bytes.
     Set(usize, u32, usize),
-    /// A signature in a form that is none, or is none any more (one of [`FORMS`]).
+    /// Verifies a signature in an invalid form (one of [`FORMS`]).
     VerifyForm(usize),
 }
 
-/// Parameters of a context, known and unknown.
+/// Known and unknown parameters of a context.
 const NAMED: [&str; 6] = [
     "digest",
     "digest-size",
@@ -50,10 +50,10 @@ const NAMED: [&str; 6] = [
     "kat",
     "unknown",
 ];
-/// What becomes of a signature.
+/// The number of altered forms of a signature.
 const FORMS: usize = 12;
 
-/// A signature that is altered as a whole: the way of its numbers and lengths in DER.
+/// Returns a signature with an altered form: the encoding of its numbers and lengths in DER.
 fn reformed(signature: &[u8], form: usize) -> Vec<u8> {
     let mut made = signature.to_vec();
     if made.len() < 10 || made[0] != 0x30 {
@@ -62,7 +62,7 @@ fn reformed(signature: &[u8], form: usize) -> Vec<u8> {
     let at = if made[1] & 0x80 == 0 { 2 } else { 3 };
     let end = made.len().min(at + 2 + usize::from(made[at + 1]));
     match form {
-        // Lengths in more bytes than they need, or none at all.
+        // Lengths in more bytes than needed, or missing.
         0 => {
             let rest = made.split_off(2);
             made = [&[0x30, 0x81, rest.len() as u8][..], &rest].concat();
@@ -72,7 +72,7 @@ fn reformed(signature: &[u8], form: usize) -> Vec<u8> {
         3 => made[at + 1] = 0x7f,
         4 => made[0] = 0x31,
         5 => made[at] = 3,
-        // A negative number, one that is padded, and zero.
+        // A negative number, a padded one, and zero.
         6 => made[at + 2] |= 0x80,
         7 if at == 2 => {
             made.splice(at + 2..at + 2, [0]);
@@ -167,14 +167,14 @@ pub struct Signatures {
     pub of_message: Vec<u8>,
 }
 
-/// The contexts of one side, and what they have made.
+/// The contexts of one side, and their signatures.
 pub struct Contexts {
     functions: &'static RsaFunctions,
     pub context: *mut c_void,
     pub message: *mut c_void,
     /// The settings of `message`, which owns them.
     settings: *mut c_void,
-    /// Whether `message` is a copy whose original is gone: 3.0 keeps the algorithm's identifier with the original.
+    /// Whether `message` is a copy whose original has been freed: 3.0 keeps the algorithm's identifier with the original.
     is_copied: bool,
     verifies: bool,
     pub signatures: Signatures,
@@ -184,7 +184,7 @@ fn text(text: &str) -> CString {
     CString::new(text).unwrap()
 }
 
-/// One that hands over a text, which must stay while it is looked at.
+/// Returns a parameter that passes a text, which must outlive its use.
 pub fn text_param(key: &CStr, text: &CStr) -> Param {
     let place = text.as_ptr().cast_mut().cast();
     Param::new(key, UTF8_STRING, place, text.count_bytes())
@@ -193,7 +193,7 @@ pub fn text_param(key: &CStr, text: &CStr) -> Param {
 impl Contexts {
     pub fn new(side: &Side, key: &RsaKey) -> Self {
         let functions = functions();
-        // SAFETY: library context and key are live, and the property query ends with a zero.
+        // SAFETY: library context and key are live, and the property query is NUL-terminated.
         unsafe {
             let context = (functions.EVP_PKEY_CTX_new_from_pkey)(
                 libcrypto().library_context(),
@@ -220,15 +220,15 @@ impl Contexts {
         }
     }
 
-    /// What a caller sees of it.
+    /// Makes a call and returns its observable result.
     pub fn call(&mut self, call: &Call, side: &Side, key: &RsaKey) -> String {
         let functions = self.functions;
         let data: Vec<u8> = (0..=255).cycle().take(512).collect();
         let by_parts = !self.settings.is_null();
         let settings = self.settings();
         let mut seen = String::new();
-        // SAFETY: all contexts and the key are live, names end with a zero, and each length is that of the buffer
-        // next to it, or smaller where a wrong length is what is tested.
+        // SAFETY: all contexts and the key are live, names are NUL-terminated, and each length is that of the buffer next to
+        // it, or smaller in tests of wrong lengths.
         unsafe {
             let result = match *call {
                 Call::SignInit => (functions.EVP_PKEY_sign_init)(self.context),
@@ -403,7 +403,7 @@ impl Contexts {
         seen
     }
 
-    /// Begins a message: with a key, or once more with the last one.
+    /// Begins a message with a key, or again with the last one.
     ///
     /// # Safety
     /// `key` is null or live.
@@ -415,7 +415,7 @@ impl Contexts {
         let name = name.map(text);
         let name = name.as_ref().map_or(null(), |name| name.as_ptr());
         let mut settings = null_mut();
-        // SAFETY: the context is live, as the caller says of the key, and names and queries end with a zero.
+        // SAFETY: the context is live, the caller guarantees that for the key, and names and queries are NUL-terminated.
         let result = unsafe {
             init(
                 self.message,
@@ -442,7 +442,7 @@ impl Contexts {
         kind
     }
 
-    /// A signature into `more` bytes than it needs. It is seen where it is not random.
+    /// Signs with `more` bytes of room than needed. The signature is part of the result unless it is random.
     fn sign(
         &mut self,
         key: &RsaKey,
@@ -465,10 +465,10 @@ impl Contexts {
         (result, Some(place))
     }
 
-    /// Parameters that can be set and got.
+    /// Returns the parameters that can be set and got.
     pub fn described(&self) -> [Vec<(String, u32)>; 2] {
         let functions = self.functions;
-        // SAFETY: the context is live, and its lists end.
+        // SAFETY: the context is live, and its lists are terminated.
         unsafe {
             [
                 Param::listed((functions.EVP_PKEY_CTX_settable_params)(self.settings())),

@@ -1,5 +1,4 @@
-//! Whole commands, with keys that go from one to the next through files; connections; and a fork in the middle of a
-//! message.
+//! Whole commands, with keys that they exchange in files; connections; and a fork in the middle of a message.
 
 use std::process::Command;
 
@@ -31,7 +30,7 @@ fn keys_go_from_command_to_command_as_stock() {
             };
         }
         for by_us in [true, false] {
-            // A message that was altered.
+            // An altered message.
             let line = format!("dgst -{hash} -verify public.pem -signature signature extensions");
             let mut wrong = place.command(&line);
             let output = run(with_conf(&mut wrong, by_us.then_some(&place.accelerated)));
@@ -41,7 +40,7 @@ fn keys_go_from_command_to_command_as_stock() {
     }
 }
 
-/// What text and numbers a command prints, the provider changes nothing of.
+/// Text and numbers that a command prints are the same with the provider.
 #[test]
 fn commands_say_the_same_as_stock() {
     let place = Place::new();
@@ -91,7 +90,7 @@ fn connections_are_authenticated() {
                      -cert server.crt -key server.pem -ign_eof"
                 );
                 let mut client = place.command(&line);
-                // The server answers and closes: only then has it verified the client, too.
+                // The server answers and closes, which shows that it has verified the client, too.
                 let output = run_with(
                     with_conf(&mut client, conf(client_is_ours)),
                     b"GET / HTTP/1.0\r\n\r\n",
@@ -109,8 +108,8 @@ fn connections_are_authenticated() {
     }
 }
 
-/// A message that is begun before a fork and ended in the child and in the parent, with the key's first signature made
-/// before and after.
+/// A message begins before a fork and ends in the child and in the parent, with the key's first signature made before and
+/// after.
 #[test]
 fn a_fork_falls_into_a_message() {
     let place = Place::new();
@@ -128,7 +127,7 @@ fn a_fork_falls_into_a_message() {
     assert_eq!(output.stdout, b"oarlock\n");
 }
 
-/// Each begins with who runs it.
+/// Each command begins with the side that runs it.
 const COMMANDS: [&str; 24] = [
     "ours genpkey -algorithm EC -pkeyopt ec_paramgen_curve:CURVE -out key.pem",
     "both ec -in key.pem -check -noout",

@@ -1,4 +1,4 @@
-//! Keys to sign with, and keys made of parts.
+//! Signing keys, and keys built from parts.
 
 use std::ffi::{CStr, c_int};
 use std::ops::Deref;
@@ -12,7 +12,7 @@ use crate::driver::rsa::RsaKey;
 use crate::driver::{Param, libcrypto};
 use crate::host::{succeeds, with_conf};
 
-/// Keys of the curves that are ours and of others, with explicit parameters and with compressed points.
+/// Returns keys of the curves that are ours and of others, with explicit parameters and with compressed points.
 pub fn keys() -> &'static [(&'static str, String)] {
     static KEYS: OnceLock<Vec<(&str, String)>> = OnceLock::new();
     KEYS.get_or_init(|| {
@@ -43,7 +43,7 @@ pub fn keys() -> &'static [(&'static str, String)] {
     })
 }
 
-/// A key of one side, which can make signatures for all to verify.
+/// A key of one side, whose signatures all sides verify.
 pub struct Key(pub RsaKey, usize);
 
 impl Deref for Key {
@@ -55,7 +55,7 @@ impl Deref for Key {
 }
 
 impl Key {
-    /// Signatures by this key: good ones, or damaged in one of three ways. A public key makes none.
+    /// Returns signatures by this key, valid or damaged in one of three ways. A public key makes none.
     pub fn signatures(&self, damage: usize) -> Signatures {
         let side = &SIDES[self.1];
         let mut contexts = Contexts::new(side, self);
@@ -83,7 +83,7 @@ impl Key {
     }
 }
 
-/// The same keys, each where each side has its own, with its private half and without.
+/// Returns the same keys in each side's provider, with and without the private half.
 pub fn on_every_side() -> Vec<(&'static str, [Key; SIDES.len()])> {
     let context = libcrypto().library_context();
     let mut made = Vec::new();
@@ -109,12 +109,12 @@ pub fn on_every_side() -> Vec<(&'static str, [Key; SIDES.len()])> {
 }
 
 impl RsaKey {
-    /// The same key in another provider.
+    /// Returns the same key in another provider.
     pub fn copied_to(&self, query: &CStr) -> RsaKey {
         self.copied(query, KEYPAIR)
     }
 
-    /// The public half in another provider.
+    /// Returns the public half in another provider.
     pub fn public_half_in(&self, query: &CStr) -> RsaKey {
         self.copied(query, PUBLIC_KEY)
     }
@@ -122,7 +122,7 @@ impl RsaKey {
     fn copied(&self, query: &CStr, selection: c_int) -> RsaKey {
         let functions = self.functions;
         let (mut key, mut params) = (null_mut(), null_mut());
-        // SAFETY: this key is live; what EVP returns is checked before it is used, and freed once.
+        // SAFETY: this key is live; what EVP returns is checked before use, and freed once.
         unsafe {
             let maker = (functions.EVP_PKEY_CTX_new_from_name)(
                 libcrypto().library_context(),
@@ -141,7 +141,7 @@ impl RsaKey {
     }
 }
 
-/// A key of parts, in the provider that `query` demands; `None` if they make none.
+/// Builds a key from parts, in the provider that `query` requires; `None` if they are invalid.
 pub fn made_of(query: &CStr, group: &CStr, point: &[u8], scalar: Option<&[u8]>) -> Option<RsaKey> {
     let functions = functions();
     let selection = match scalar {
@@ -149,7 +149,7 @@ pub fn made_of(query: &CStr, group: &CStr, point: &[u8], scalar: Option<&[u8]>) 
         None => PUBLIC_KEY,
     };
     let mut key = null_mut();
-    // SAFETY: what EVP returns is checked before it is used, and freed once; the parameters stay as long as they are used.
+    // SAFETY: what EVP returns is checked before use, and freed once; the parameters outlive the calls.
     let made = unsafe {
         let maker = (functions.EVP_PKEY_CTX_new_from_name)(
             libcrypto().library_context(),
@@ -176,11 +176,11 @@ pub fn made_of(query: &CStr, group: &CStr, point: &[u8], scalar: Option<&[u8]>) 
     (made == 1).then_some(RsaKey { functions, key })
 }
 
-/// Whether a public half makes a key where a pair is asked for, as when a key goes from provider to provider.
+/// Whether a public half is accepted where a pair is requested, as when a key moves between providers.
 pub fn is_taken_as_pair(query: &CStr) -> bool {
     let functions = functions();
     let mut key = null_mut();
-    // SAFETY: what EVP returns is checked before it is used, and freed once; the parameters stay as long as they are used.
+    // SAFETY: what EVP returns is checked before it is used and freed once; the parameters outlive their use.
     unsafe {
         let context = libcrypto().library_context();
         let new = functions.EVP_PKEY_CTX_new_from_name;
@@ -207,7 +207,7 @@ pub const POINT: &[u8] = &[
     0x16, 0x2b, 0xce, 0x33, 0x57, 0x6b, 0x31, 0x5e, 0xce, 0xcb, 0xb6, 0x40, 0x68, 0x37, 0xbf, 0x51,
     0xf5,
 ];
-/// The order of it, big-endian.
+/// The order of the base point, big-endian.
 pub const ORDER: &[u8] = &[
     0xff, 0xff, 0xff, 0xff, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
     0xbc, 0xe6, 0xfa, 0xad, 0xa7, 0x17, 0x9e, 0x84, 0xf3, 0xb9, 0xca, 0xc2, 0xfc, 0x63, 0x25, 0x51,

@@ -1,4 +1,4 @@
-//! Elliptic-curve keys: through this provider they are those of the default one, call by call.
+//! Elliptic-curve keys: this provider behaves like the default one, call by call.
 
 mod calls;
 mod commands;
@@ -39,7 +39,7 @@ fn every_call_does_what_the_default_provider_does() {
             .zip(keys)
             .map(|(side, key)| (side, key, Contexts::new(side, key)))
             .collect();
-        // Signatures for all to verify: of the first bytes as a digest, and as a message.
+        // Signatures for all sides to verify: of the first bytes as a digest, and of a message.
         let made = keys[round as usize % SIDES.len()].signatures(rng.random_range(0..4));
         for (.., contexts) in &mut sides {
             contexts.signatures = made.clone();
@@ -57,7 +57,7 @@ fn every_call_does_what_the_default_provider_does() {
                     side.name
                 );
             }
-            // What begins no message is used all the same by earlier releases, through pointers to nothing.
+            // Earlier releases use a message that failed to begin, through null pointers.
             let begins = matches!(call, Call::DigestSignInit(_) | Call::DigestVerifyInit(_));
             if begins && !seen[0].starts_with("1 [") {
                 break;
@@ -72,7 +72,7 @@ fn every_call_does_what_the_default_provider_does() {
     assert!(verified > rounds / 20, "{verified} signatures verified");
 }
 
-/// With each hash function, by a digest and by a message, in one piece and in several.
+/// Each hash function, with a digest and with a message, in one piece and in several.
 #[test]
 fn what_one_side_signs_every_side_verifies() {
     let keys = on_every_side();
@@ -150,7 +150,7 @@ fn keys_stay_where_they_were_made_and_signatures_come_here() {
             let key = RsaKey::read(functions, context, pem, side.key);
             assert_eq!(key.provider(), key_in, "{name} {}", side.name);
             let contexts = Contexts::new(side, &key);
-            // SAFETY: the context was made above, and is live.
+            // SAFETY: the context was created above, and is live.
             unsafe {
                 assert_eq!((functions.EVP_PKEY_sign_init)(contexts.context), 1);
                 let provider = (functions.EVP_PKEY_CTX_get0_provider)(contexts.context);
@@ -161,14 +161,14 @@ fn keys_stay_where_they_were_made_and_signatures_come_here() {
     }
 }
 
-/// Generation, copies, comparison, checks, and the way to the default provider and back.
+/// Generation, copies, comparison, checks, and moves to the default provider and back.
 #[test]
 fn a_key_of_ours_is_whole() {
     let functions = functions();
     let context = libcrypto().library_context();
     for group in [c"P-256", c"secp384r1", c"P-521", c"secp256k1"] {
-        // SAFETY: names and queries end with a zero. What EVP makes is checked before it is used; the generator is freed
-        // once, and each key by the value that holds it.
+        // SAFETY: names and queries are NUL-terminated. EVP's results are checked before use; the generator is freed once,
+        // and each key by the value that holds it.
         unsafe {
             let generator = (functions.EVP_PKEY_CTX_new_from_name)(
                 context,
@@ -216,7 +216,7 @@ fn a_key_of_ours_is_whole() {
     assert_eq!(libcrypto().errors(), []);
 }
 
-/// The longest signature, as the default provider tells it.
+/// The longest signature is the one that the default provider reports.
 #[test]
 fn sizes_are_those_of_the_default_provider() {
     for (name, [stock, ours, all_ours]) in on_every_side() {
@@ -248,7 +248,7 @@ fn sizes_are_those_of_the_default_provider() {
     }
 }
 
-/// A copy that is made between two parts of a message goes its own way.
+/// A copy made in the middle of a message continues independently.
 #[test]
 fn copies_made_in_the_middle_of_a_message_are_whole() {
     for (name, keys) in on_every_side() {
@@ -288,7 +288,7 @@ fn copies_made_in_the_middle_of_a_message_are_whole() {
     }
 }
 
-/// Many threads sign and verify with one key at once, from its first use on.
+/// Many threads sign and verify with one key concurrently, from its first use on.
 #[test]
 fn threads_share_a_key() {
     let context = libcrypto().library_context();
@@ -305,7 +305,7 @@ fn threads_share_a_key() {
                             key: pointer as *mut c_void,
                         });
                         let mut contexts = Contexts::new(side, &key);
-                        // One of them goes to the default provider's key.
+                        // One thread uses the default provider's key.
                         let digest = if thread == 3 { "SHA1" } else { "SHA256" };
                         for _ in 0..8 {
                             for call in [
@@ -327,7 +327,7 @@ fn threads_share_a_key() {
     }
 }
 
-/// Whether a key may be in a TPM is looked up under a lock: that another thread has it for a moment is no answer.
+/// The check whether a key may be in a TPM takes a lock: it must not fail while another thread holds the lock.
 #[test]
 fn threads_import_public_halves_at_once() {
     std::thread::scope(|scope| {
@@ -342,7 +342,7 @@ fn threads_import_public_halves_at_once() {
     assert!(keys::is_taken_as_pair(SIDES[0].key));
 }
 
-/// Numbers and points that are none are refused as by the default provider.
+/// Invalid numbers and points are refused as by the default provider.
 #[test]
 fn parts_that_make_no_key_are_refused() {
     let (point, order) = (keys::POINT, keys::ORDER);
@@ -401,7 +401,8 @@ fn parts_that_make_no_key_are_refused() {
                     }
                     seen
                 });
-                // What is too long to be exported leaves an error behind, and the operation with the default provider.
+                // A value that is too long to export leaves an error behind, and the default provider performs the
+                // operation.
                 let seen = seen.map(|seen| seen.replace("[(15, 116)]", "[]"));
                 let place = format!("{group:?} {point_name} {scalar_name}");
                 assert_eq!(seen[1], seen[0], "{place}");
@@ -411,7 +412,7 @@ fn parts_that_make_no_key_are_refused() {
     }
 }
 
-/// The settings and lists of a context are those of the default provider at each moment.
+/// The settings and lists of a context equal those of the default provider at each moment.
 #[test]
 fn contexts_describe_themselves_as_the_default_providers_do() {
     for (name, keys) in on_every_side() {

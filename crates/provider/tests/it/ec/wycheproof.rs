@@ -1,4 +1,4 @@
-//! Project Wycheproof's sets for ECDSA, through EVP: each side takes what it must, and nothing else.
+//! Project Wycheproof's sets for ECDSA, through EVP: each side accepts what it must, and nothing else.
 
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -47,7 +47,7 @@ fn signatures_are_taken_or_refused() {
                 side,
                 key,
             );
-            // SAFETY: the context is live, and the message as long as its length says.
+            // SAFETY: the context is live, and the message has the length passed.
             let result = unsafe {
                 let message = vector.message.as_ptr().cast();
                 (functions().EVP_DigestVerifyUpdate)(

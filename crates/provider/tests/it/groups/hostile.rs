@@ -1,5 +1,5 @@
-//! Peers that send what is no share of a hybrid: cut, too long, of small order, off the curve, unreduced. Each is refused with
-//! an alert, and the next honest peer is served.
+//! Peers that send invalid shares of a hybrid: truncated, too long, of small order, off the curve, unreduced. Each is
+//! refused with an alert, and the next honest peer is served.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -10,7 +10,8 @@ use oarlock_testing::seeded_noise;
 use super::{End, HYBRIDS, Site};
 use crate::host::Accelerated;
 
-/// The lengths of a client's share, a server's, and of the curve's part, which comes first but for X25519.
+/// The lengths of a client's share, a server's, and of the curve's part, and whether that comes first, as it does except
+/// with X25519.
 const LENGTHS: [(usize, usize, usize, bool); 3] = [
     (1216, 1120, 32, false),
     (1249, 1153, 65, true),
@@ -21,7 +22,7 @@ const LENGTHS: [(usize, usize, usize, bool); 3] = [
 fn servers_refuse_what_is_no_share() {
     let (site, accelerated) = (Site::new(), Accelerated::post_quantum(None));
     let here = End::Here(Some(&accelerated));
-    // All by name: what OpenSSL 3.5 and later take by themselves has X25519MLKEM768 alone.
+    // All groups by name: the defaults of OpenSSL 3.5 and later include only X25519MLKEM768.
     let groups = HYBRIDS.map(|(group, _)| group).join(":");
     let server = here.serves(&site, Some(&groups));
     for ((group, number), (bytes, _, curve, is_curve_first)) in HYBRIDS.into_iter().zip(LENGTHS) {
@@ -65,12 +66,12 @@ fn clients_refuse_what_is_no_share() {
     }
 }
 
-/// Shares of a client: cut and extended, of noise, and whole but for one of the two parts.
+/// Returns shares of a client: truncated, extended, random, and valid except for one of the two parts.
 fn bad_shares(bytes: usize, curve: usize, is_curve_first: bool) -> Vec<Vec<u8>> {
     let mut shares = bad_lengths(bytes, curve);
-    // Noise has coefficients that are not reduced.
+    // Random bytes contain coefficients that are not reduced.
     shares.push(seeded_noise(1, bytes));
-    // A curve's part that is zero is of small order, or no point; zero is a key of ML-KEM.
+    // A zero curve part has small order or is no point; zero is a valid key of ML-KEM.
     shares.push(vec![0; bytes]);
     let mut unreduced = vec![0; bytes];
     let at = if is_curve_first { curve } else { 0 };
@@ -79,7 +80,7 @@ fn bad_shares(bytes: usize, curve: usize, is_curve_first: bool) -> Vec<Vec<u8>> 
     shares
 }
 
-/// Shares of a server: any ciphertext of ML-KEM is one.
+/// Returns shares of a server, in which any ciphertext of ML-KEM is valid.
 fn bad_ciphertexts(bytes: usize, curve: usize, is_curve_first: bool) -> Vec<Vec<u8>> {
     let mut shares = bad_lengths(bytes, curve);
     shares.push(vec![0; bytes]);
@@ -102,7 +103,7 @@ fn bad_lengths(bytes: usize, curve: usize) -> Vec<Vec<u8>> {
     lengths.map(|bytes| vec![4; bytes]).into()
 }
 
-/// What a server answers, if it is an alert: the number of that.
+/// Returns the number of the alert that a server answers with, if it does.
 fn alert_of(port: u16, hello: &[u8]) -> Option<u8> {
     let mut connection = TcpStream::connect(("127.0.0.1", port)).unwrap();
     connection
@@ -126,7 +127,7 @@ fn read_alert(connection: &mut TcpStream) -> Option<u8> {
     }
 }
 
-/// Takes the hello of a client and answers with this share. Returns the alert that follows.
+/// Receives a client's hello and answers with this share. Returns the alert that follows.
 fn answer(listener: &TcpListener, group: u16, share: &[u8]) -> Option<u8> {
     let (mut connection, _) = listener.accept().unwrap();
     connection
@@ -152,7 +153,7 @@ fn answer(listener: &TcpListener, group: u16, share: &[u8]) -> Option<u8> {
     read_alert(&mut connection)
 }
 
-/// A hello of TLS 1.3 (RFC 8446, 4.1.2), with one share.
+/// Returns a TLS 1.3 hello (RFC 8446, 4.1.2) with one share.
 fn client_hello(group: u16, share: &[u8]) -> Vec<u8> {
     let group = group.to_be_bytes();
     let entry = [&group[..], &vector(share)].concat();
@@ -174,7 +175,7 @@ fn client_hello(group: u16, share: &[u8]) -> Vec<u8> {
     record(1, &body.concat())
 }
 
-/// A message of the handshake in a record of its own.
+/// Returns a handshake message in a record of its own.
 fn record(kind: u8, body: &[u8]) -> Vec<u8> {
     let length = (body.len() as u32).to_be_bytes();
     let message = [&[kind][..], &length[1..], body].concat();
@@ -185,7 +186,7 @@ fn extension(kind: u16, body: &[u8]) -> Vec<u8> {
     [&kind.to_be_bytes()[..], &vector(body)].concat()
 }
 
-/// Bytes with their number before them.
+/// Returns bytes preceded by their length.
 fn vector(bytes: &[u8]) -> Vec<u8> {
     [&(bytes.len() as u16).to_be_bytes()[..], bytes].concat()
 }

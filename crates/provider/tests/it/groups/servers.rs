@@ -1,5 +1,5 @@
-//! Servers with the configurations that are shipped, and programs that make contexts and processes between the parts of
-//! a handshake.
+//! Servers with the shipped configurations, and programs that create contexts and processes between the messages of a
+//! handshake.
 
 use std::fs::{self, File};
 use std::process::{Command, Stdio};
@@ -12,16 +12,16 @@ use crate::host::{
     with_conf,
 };
 
-/// Where the groups are listed that a server agrees to.
+/// The place of the list of groups that a server accepts.
 #[derive(Clone, Copy, PartialEq)]
 enum List {
-    /// In OpenSSL's configuration: the files in `deploy/` as they are.
+    /// OpenSSL's configuration: the files in `deploy/` unchanged.
     OfOpenssl,
-    /// In the server's own, by the line that those files have as a comment.
+    /// The server's own configuration, with the line that is a comment in those files.
     OfServer,
 }
 
-/// Starts nginx, or haproxy, with the configuration that is shipped, but for addresses and files.
+/// Starts nginx or haproxy with the shipped configuration, except for addresses and files.
 fn start(name: &str, site: &Site, accelerated: &Accelerated, list: List) -> (Program, u16) {
     let (port, place) = (free_port(), site.0.path().display());
     let (shipped, own_list, changes) = match name {
@@ -55,7 +55,7 @@ fn start(name: &str, site: &Site, accelerated: &Accelerated, list: List) -> (Pro
             include_str!("../../../../../deploy/haproxy-p256.cfg"),
             "ssl-default-bind-curves",
             vec![
-                // Each connection takes two descriptors, and a process may have few.
+                // Each connection needs two descriptors, and a process may have few.
                 ("maxconn 20000", "maxconn 100".to_owned()),
                 ("crt-base /etc/haproxy", format!("crt-base {place}")),
                 ("site.pem alpn h2,http/1.1", "both.pem".to_owned()),
@@ -94,7 +94,7 @@ fn start(name: &str, site: &Site, accelerated: &Accelerated, list: List) -> (Pro
     (program, port)
 }
 
-/// They are linked with OpenSSL 3.
+/// The servers are linked with OpenSSL 3.
 #[test]
 fn servers_agree_on_hybrids_with_the_configurations_that_are_shipped() {
     if openssl().is_some_and(|lib| !lib.join("libssl.so.3").exists()) {
@@ -106,7 +106,7 @@ fn servers_agree_on_hybrids_with_the_configurations_that_are_shipped() {
         let (site, accelerated) = (Site::new(), Accelerated::post_quantum(None));
         let (server, port) = start(name, &site, &accelerated, list);
         let page = |end: End<'_>, groups: Option<&str>, more: &[&str]| {
-            // These two answer with another version of HTTP than they are asked in.
+            // These two answer with another version of HTTP than the request's.
             let said = end
                 .asks(&site, port, groups, more)
                 .unwrap_or_else(|said| said);
@@ -141,7 +141,7 @@ fn servers_agree_on_hybrids_with_the_configurations_that_are_shipped() {
     }
 }
 
-/// Python: a context for each connection, sessions, and a fork between the first message of a client, for which a key was
+/// Python: a context for each connection, sessions, and a fork between a client's first message, for which a key was
 /// generated, and the answer, which is decapsulated on both sides of the fork.
 #[test]
 fn contexts_and_forks_come_between() {
@@ -154,14 +154,14 @@ fn contexts_and_forks_come_between() {
     accelerated.apply(&mut python);
     python.args(["-I", "-c", CONTEXTS]).arg(site.0.path());
     assert_eq!(lossy(&succeeds(&mut python)), "both\n");
-    // The groups are what makes it work: without the provider the list is passed over, and a server has none of it.
+    // The configured groups make it work: without the provider, the list is ignored and a server has none of them.
     let mut without = Command::new("/usr/bin/python3");
     without.env("OPENSSL_CONF", &conf);
     without.args(["-I", "-c", CONTEXTS]).arg(site.0.path());
     assert!(run(&mut without).status.success());
 }
 
-/// The folder of the site.
+/// The script's argument is the site's directory.
 const CONTEXTS: &str = r#"
 import os, ssl, sys
 folder = sys.argv[1]

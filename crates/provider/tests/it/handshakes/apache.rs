@@ -1,4 +1,4 @@
-//! Apache with its MPM `event`: threads of one process that sign at the same time.
+//! Apache with its MPM `event`: threads of one process that sign concurrently.
 
 use std::fs;
 use std::process::Command;
@@ -13,7 +13,7 @@ use crate::host::{
     Accelerated, Program, has_lanes, has_loaded, module, succeeds, until_listening, with_conf,
 };
 
-/// Debian's number of the user in the configuration.
+/// Debian's ID of the configuration's user.
 const WWW_DATA: u32 = 33;
 
 struct Apache {
@@ -22,7 +22,7 @@ struct Apache {
 }
 
 impl Apache {
-    /// `None`, said so, where it may not change its user.
+    /// Returns `None` with a message if it may not change its user.
     fn start(accelerated: &Accelerated) -> Option<Self> {
         if !is_root("Apache's workers of another user") {
             return None;
@@ -30,7 +30,7 @@ impl Apache {
         let site = Site::new();
         let (folder, port) = (site.folder.path(), site.port);
         let place = folder.display();
-        // The configuration that is shipped, with other addresses and what a test needs besides.
+        // The shipped configuration, with other addresses and additions for tests.
         let mut conf = include_str!("../../../../../deploy/apache-rsa.conf").to_owned();
         for (shipped, here) in [
             ("/etc/apache2/site-cert.pem", format!("{place}/cert.pem")),
@@ -91,7 +91,7 @@ fn threads_of_apache_sign_and_a_reload_under_load_fails_no_handshake() {
     succeeds(&mut apache.site.is_sent_premaster_secrets(3, 32));
     let pid = apache.program.pid();
     let here = public_key(&[&apache.workers()[..], &[pid]].concat());
-    // All but the key's first ones.
+    // All signatures except the key's first ones.
     assert!(here.alone + here.in_groups > 300, "{here:?}");
     assert_eq!(here.faults, 0);
 
@@ -115,7 +115,7 @@ fn threads_of_apache_sign_and_a_reload_under_load_fails_no_handshake() {
     succeeds(&mut apache.site.is_asked(20, 4, "TLSv1_3", 0));
 }
 
-/// Threads on a board meet even if none waits for a CPU, unlike those that meet within their process.
+/// Threads form batches on a board even if none waits for a CPU, unlike threads that do so within their process.
 #[test]
 fn threads_of_apache_meet_on_a_board() {
     if !has_lanes() {

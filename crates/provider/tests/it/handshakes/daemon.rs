@@ -1,4 +1,4 @@
-//! What brings the processes of servers together.
+//! The daemon that batches requests of several server processes.
 
 use std::io::{PipeWriter, Write as _};
 use std::os::fd::AsFd as _;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::host::open_folder;
 
-/// It serves in this process.
+/// A daemon that serves in this process.
 pub(super) struct Daemon {
     user: u32,
     folder: TempDir,
@@ -18,7 +18,7 @@ pub(super) struct Daemon {
 }
 
 impl Daemon {
-    /// For processes of this user and of root.
+    /// Starts a daemon for processes of this user and of root.
     pub(super) fn start(user: u32) -> Self {
         let mut daemon = Self {
             user,

@@ -1,5 +1,5 @@
-//! Servers with an RSA key: handshakes of TLS 1.2 and 1.3, whose signatures are made together. haproxy and Python here, the others by
-//! their names.
+//! Servers with an RSA key: handshakes of TLS 1.2 and 1.3, whose signatures are batched. haproxy and Python are tested here,
+//! the others in modules of their names.
 
 mod apache;
 mod daemon;
@@ -46,7 +46,7 @@ impl Haproxy {
         let site = Site::new();
         let (folder, port) = (site.folder.path(), site.port);
         let place = folder.display();
-        // The configuration that is shipped, with other addresses and what a test needs besides.
+        // The shipped configuration, with other addresses and additions for tests.
         let mut conf = SHIPPED.to_owned();
         for (shipped, here) in [
             (
@@ -77,7 +77,7 @@ impl Haproxy {
         fs::write(folder.join("haproxy.cfg"), conf).unwrap();
         let mut haproxy = Command::new("haproxy");
         with_conf(&mut haproxy, accelerated);
-        // Its warnings are about limits that it was not given.
+        // Its warnings are about limits that are not configured.
         haproxy
             .arg("-W")
             .arg("-db")
@@ -87,12 +87,12 @@ impl Haproxy {
         let program = Program::start(&mut haproxy);
         until_listening(&program, port);
         let haproxy = Self { site, program };
-        // It listens before it starts them.
+        // haproxy listens before it starts its workers.
         until("a worker is there", || !haproxy.workers().is_empty());
         haproxy
     }
 
-    /// The processes that serve.
+    /// Returns the serving processes.
     fn workers(&self) -> Vec<u32> {
         self.program.children()
     }
@@ -126,7 +126,7 @@ fn haproxy_computes_for_several_connections_together() {
             assert_eq!(here.faults, 0);
             let groups = here.groups - before.groups;
             let in_groups = here.in_groups - before.in_groups;
-            // How many depends on how fast clients run next to it: all could meet others, and some must.
+            // The number depends on the speed of the clients: all requests could share a batch, and some must.
             assert!(
                 in_groups >= 16 && in_groups > groups,
                 "{what}: {in_groups} in {groups} groups"
@@ -137,7 +137,7 @@ fn haproxy_computes_for_several_connections_together() {
     }
 }
 
-/// The figures of these processes together. Workers count in the process that they were forked from.
+/// Returns the sum of the processes' figures. Workers count in the process that they were forked from.
 fn public_key(processes: &[u32]) -> PublicKeyFigures {
     let found = published::running().into_iter();
     let figures = found.filter_map(|found| found.figures.ok());
@@ -166,8 +166,8 @@ fn assert_computed_together(here: &PublicKeyFigures) {
     }
 }
 
-/// Connections that go while their jobs are paused take nothing with them and leave nothing behind, wherever a job is
-/// paused: those of one thread and of several. With a key of another machine the command's tests do the same.
+/// Connections that end while their jobs are paused affect no others and leave nothing behind, wherever a job is paused:
+/// with one thread and with several. The command's tests do the same with another machine's key.
 #[test]
 fn connections_that_break_off_do_no_harm() {
     if !has_lanes() {
@@ -202,8 +202,8 @@ fn connections_that_break_off_do_no_harm() {
     }
 }
 
-/// haproxy ends when descriptors are more than the sockets that it counts. Each connection has one of ours, as long as it
-/// lasts, besides that of its client and that of the server behind.
+/// haproxy exits if it runs out of descriptors beyond the sockets that it counts. Each connection has one of ours during its
+/// lifetime, in addition to its client's and its backend's.
 #[test]
 fn as_many_connections_as_are_allowed_are_served_at_once() {
     if !has_lanes() {
@@ -221,7 +221,7 @@ fn as_many_connections_as_are_allowed_are_served_at_once() {
         .arg(haproxy.site.folder.path().join("cert.pem"));
     clients.args([haproxy.site.port.to_string(), "60".to_owned()]);
     let clients = Program::start(&mut clients);
-    // All of them are there before the first is answered.
+    // All of them arrive before the first is answered.
     behind.set_nonblocking(true).unwrap();
     let mut waiting = Vec::new();
     until("all of them wait", || {
@@ -237,7 +237,7 @@ fn as_many_connections_as_are_allowed_are_served_at_once() {
     assert_eq!(haproxy.workers(), worker, "it was not started again");
 }
 
-/// Certificate, port, how many.
+/// The arguments: certificate, port, number of clients.
 const WAITING_CLIENTS: &str = r#"
 import socket, ssl, sys, threading
 context = ssl.create_default_context(cafile=sys.argv[1])
@@ -291,7 +291,7 @@ fn a_reload_under_load_fails_no_handshake() {
 }
 
 fn signal(pid: u32, signal: libc::c_int) {
-    // SAFETY: takes numbers alone; the process is one that this test has started.
+    // SAFETY: kill takes only numbers; this test started the process.
     assert_eq!(unsafe { libc::kill(pid.cast_signed(), signal) }, 0);
 }
 
@@ -306,7 +306,7 @@ fn a_server_with_threads_signs_through_the_library() {
         return;
     }
     let accelerated = Accelerated::new();
-    let haproxy = Haproxy::start(None, 1); // for its key alone
+    let haproxy = Haproxy::start(None, 1); // only for its key
     let port = free_port();
     let mut server = Command::new("python3");
     accelerated.apply(&mut server);
@@ -324,7 +324,7 @@ fn a_server_with_threads_signs_through_the_library() {
     let output = run(&mut clients);
     assert!(output.status.success(), "{}", lossy(&output.stderr));
     assert!(has_loaded(server.pid(), &module()));
-    // All but the key's first ones.
+    // All signatures but the key's first ones.
     let here = public_key(&[server.pid()]);
     assert!(here.alone + here.in_groups > 100, "{here:?}");
     assert_eq!(here.faults, 0);

@@ -1,4 +1,4 @@
-//! nginx: its workers, which are processes of another user than their master, meet on a board.
+//! nginx: its workers, which run as another user than their master, batch their requests on a board.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -14,7 +14,7 @@ use crate::host::{
     until_listening, with_conf,
 };
 
-/// Its user on Debian and elsewhere.
+/// The worker's user on Debian and elsewhere.
 const NOBODY: u32 = 65534;
 
 struct Nginx {
@@ -27,7 +27,7 @@ impl Nginx {
         let site = Site::new();
         let (folder, port) = (site.folder.path(), site.port);
         let place = folder.display();
-        // The configuration that is shipped, with other addresses and what a test needs besides.
+        // The configuration in deploy/, with other addresses and additions for tests.
         let mut conf = include_str!("../../../../../deploy/nginx-rsa.conf").to_owned();
         for (shipped, here) in [
             (
@@ -84,7 +84,7 @@ impl Nginx {
     }
 }
 
-/// An nginx whose figures can be read, and what its workers meet by.
+/// Starts an nginx with readable figures, and the daemon that its workers use.
 fn started(workers: usize) -> Option<(Nginx, Daemon, Accelerated)> {
     if !has_lanes() || !is_root("nginx with workers of another user") {
         return None;
@@ -103,14 +103,14 @@ fn workers_of_nginx_sign_together() {
     let workers = nginx.program.children();
     assert!(workers.iter().all(|pid| has_loaded(*pid, &module())));
     let figures = || public_key(&[&workers[..], &[nginx.program.pid()]].concat());
-    // The first ones of each worker are the default provider's.
+    // The default provider makes each worker's first signatures.
     for version in ["TLSv1_3", "TLSv1_2"] {
         succeeds(&mut nginx.site.is_asked(600, 48, version, 0));
     }
     let here = figures();
     assert_eq!(here.faults, 0);
     assert_computed_together(&here);
-    // No thread, and no descriptor is left.
+    // No thread and no descriptor is left.
     for worker in &workers {
         assert_eq!(threads(*worker), 1);
     }
@@ -129,7 +129,7 @@ fn workers_of_nginx_sign_together() {
     assert!(!log.contains("[alert]") && !log.contains("[crit]"), "{log}");
 }
 
-/// The daemon stops and comes back, workers are killed, nginx reloads: no handshake fails but those of a killed worker.
+/// The daemon stops and restarts, workers are killed, nginx reloads: only handshakes of a killed worker fail.
 #[test]
 fn whatever_ends_under_load_no_handshake_fails() {
     let Some((nginx, mut daemon, _accelerated)) = started(6) else {
@@ -163,7 +163,7 @@ fn whatever_ends_under_load_no_handshake_fails() {
         nginx.program.children().len() == 6
     });
 
-    // A worker that is killed takes its connections with it, and nothing of others.
+    // A killed worker loses its own connections and no others.
     let clients = begin();
     std::thread::sleep(Duration::from_millis(150));
     let worker = nginx.program.children()[0];

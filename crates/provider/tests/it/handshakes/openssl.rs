@@ -1,5 +1,4 @@
-//! `openssl s_server`, `s_client` and `s_time`: each group, certificates of clients, sessions that are resumed or
-//! negotiated again.
+//! `openssl s_server`, `s_client` and `s_time`: each group, client certificates, resumed sessions and renegotiation.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -23,7 +22,7 @@ enum End {
 
 const ENDS: [End; 2] = [End::Server, End::Client];
 
-/// A server that is asked for one page after the other, by clients of its own making.
+/// A server from which clients request pages one by one.
 struct Pair<'a> {
     site: &'a Site,
     accelerated: &'a Accelerated,
@@ -59,7 +58,7 @@ impl<'a> Pair<'a> {
         client
     }
 
-    /// Asks for a page with these options, and returns all that was said.
+    /// Requests a page with these options, and returns the client's output.
     fn page(&self, options: &[&str]) -> String {
         let mut client = self.client();
         client.args(options).arg("-ign_eof");
@@ -76,7 +75,7 @@ impl<'a> Pair<'a> {
         said
     }
 
-    /// Private operations of the end that takes the provider.
+    /// Returns the private operations of the end that uses the provider.
     fn signed(&self) -> u64 {
         let counted = self.accelerated.counted().private_operations;
         counted.alone + counted.in_lanes
@@ -113,7 +112,7 @@ fn every_group_takes_signatures() {
     }
 }
 
-/// With a key of either kind.
+/// Client certificates with a key of either type.
 #[test]
 fn clients_have_certificates_too() {
     if !has_lanes() {
@@ -127,7 +126,7 @@ fn clients_have_certificates_too() {
             request.args(["rsa_keygen_bits:2048", "-nodes", "-subj", "/CN=client"]);
             succeeds(request.args(["-keyout", "own.key", "-out", "own.pem"]));
             let file = |name| fs::read(site.folder.path().join(name)).unwrap();
-            // It asks for a certificate, and ends what comes without.
+            // The server requests a certificate, and ends connections without one.
             let asks = [
                 "-www",
                 "-Verify",
@@ -167,7 +166,7 @@ fn sessions_are_resumed_without_a_signature() {
             assert!(said.contains("Reused, TLSv1."), "{said}");
             assert_eq!(pair.signed(), before);
         }
-        // Earlier ones call it a failure.
+        // Earlier releases report it as a failure.
         if matches!(end, End::Server) && libcrypto().has(&[[3, 0, 19], [3, 5, 5]]) {
             let mut times = command(&site, None);
             times.args(["s_time", "-connect", &format!("127.0.0.1:{}", site.port)]);
@@ -179,7 +178,7 @@ fn sessions_are_resumed_without_a_signature() {
     }
 }
 
-/// TLS 1.2 can have a second handshake within the first one's connection.
+/// TLS 1.2 can renegotiate within a connection.
 #[test]
 fn a_connection_is_negotiated_anew() {
     if !has_lanes() {
@@ -203,7 +202,7 @@ fn a_connection_is_negotiated_anew() {
             writeln!(input, "{word}").unwrap();
             until("it comes back", || told(&heard).contains(back));
             writeln!(input, "R").unwrap();
-            // What comes with the command is lost.
+            // Input that arrives together with the command is lost.
             until("it begins", || {
                 told(&heard).matches("RENEGOTIATING").count() == times
             });

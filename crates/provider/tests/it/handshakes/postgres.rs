@@ -1,4 +1,4 @@
-//! PostgreSQL: a process for each connection, which is forked from the one that has loaded the key.
+//! PostgreSQL: a process for each connection, forked from the one that has loaded the key.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -15,7 +15,7 @@ use super::site::Site;
 use super::{signal, told};
 use crate::host::{Accelerated, Program, succeeds, until_listening, with_conf};
 
-/// It refuses to be root's. Its user on Debian and elsewhere.
+/// The user of the server on Debian and elsewhere; PostgreSQL refuses to run as root.
 const NOBODY: u32 = 65534;
 
 struct Postgres {
@@ -25,7 +25,7 @@ struct Postgres {
 }
 
 impl Postgres {
-    /// `None`, said so, where it is not installed or may not change its user.
+    /// Returns `None` with a message if it is not installed or may not change its user.
     fn start(accelerated: &Accelerated) -> Option<Self> {
         if !is_root("PostgreSQL, as another user") {
             return None;
@@ -49,7 +49,7 @@ impl Postgres {
         let mut init = by_nobody("initdb");
         init.args(["--auth=trust", "--username=postgres", "--no-sync"]);
         succeeds(with_conf(&mut init, None));
-        // No other user may read it.
+        // The key must not be readable by other users.
         let key = data.join("key.pem");
         fs::copy(folder.join("key.pem"), &key).unwrap();
         chown(&key, Some(NOBODY), Some(NOBODY)).unwrap();
@@ -67,13 +67,13 @@ impl Postgres {
         let program = Program::start(accelerated.apply(&mut server));
         until_listening(&program, port);
         let postgres = Self { site, bin, program };
-        // Who comes sooner is turned away, though it listens.
+        // PostgreSQL listens before it is ready, and rejects earlier clients.
         let is_ready = "ready to accept connections";
         until("it is ready", || postgres.log().contains(is_ready));
         Some(postgres)
     }
 
-    /// By TLS, with the server's certificate verified.
+    /// Returns connection parameters for TLS with verification of the server's certificate.
     fn by_tls(&self, version: &str) -> String {
         let certificate = self.site.folder.path().join("cert.pem");
         format!(
@@ -96,7 +96,7 @@ impl Postgres {
         psql
     }
 
-    /// The command by which each of eight clients connects `times` times, one connection after the other.
+    /// Returns a command in which each of eight clients connects `times` times in a row.
     fn is_connected_to(&self, connection: &str, times: usize) -> Command {
         let script = self.site.folder.path().join("script");
         fs::write(&script, "select 1;\n").unwrap();
@@ -112,7 +112,7 @@ impl Postgres {
     }
 }
 
-/// The folder of the programs, of the highest version that is installed.
+/// Returns the program directory of the highest installed version.
 fn bin() -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
     let versions = versions.flatten().map(|entry| entry.path().join("bin"));
@@ -136,7 +136,7 @@ fn every_connection_of_postgres_signs_and_a_reload_fails_none() {
     let signed = accelerated.counted().private_operations;
     assert!(signed.alone + signed.in_lanes >= 400, "{signed:?}");
 
-    // A long answer comes as it does without TLS.
+    // A long answer is the same as without TLS.
     let rows = "copy (select md5(i::text) from generate_series(1, 200000) i) to stdout";
     let plain = succeeds(&mut postgres.psql(&postgres.beside_tls(), rows));
     let came = succeeds(&mut postgres.psql(&postgres.by_tls("TLSv1.3"), rows));
@@ -144,7 +144,7 @@ fn every_connection_of_postgres_signs_and_a_reload_fails_none() {
     let sealed = accelerated.bytes(Algorithm::Aes256Gcm, Encrypt);
     assert!(sealed > came.len() as u64, "{sealed}");
 
-    // It reads its key again, in the middle of handshakes.
+    // The server reloads its key during handshakes.
     let connection = postgres.by_tls("TLSv1.3");
     let clients = Program::start(&mut postgres.is_connected_to(&connection, 50));
     for _ in 0..5 {

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::host::{free_port, open_folder, succeeds, with_conf};
 
-/// `cert.pem`, `key.pem` and `both.pem` in a folder, and a port.
+/// A directory with `cert.pem`, `key.pem` and `both.pem`, and a port.
 pub(super) struct Site {
     pub(super) folder: TempDir,
     pub(super) port: u16,
@@ -36,8 +36,8 @@ impl Site {
         Self { folder, port }
     }
 
-    /// The command that makes `requests` requests, each over a connection of its own, `at_once` at a time, and
-    /// between them `aborted` connections that are closed in the middle of the handshake. Every request must succeed.
+    /// Returns a command that makes `requests` requests, each over a connection of its own, `at_once` at a time, and between
+    /// them opens `aborted` connections that it closes during the handshake. Every request must succeed.
     pub(super) fn is_asked(
         &self,
         requests: usize,
@@ -57,8 +57,8 @@ impl Site {
         clients
     }
 
-    /// The command that opens `at_once` connections, `rounds` times. Their clients encrypt a premaster secret with the
-    /// server's key and send it only when all have one to send.
+    /// Returns a command that opens `at_once` connections, `rounds` times. Its clients encrypt a premaster secret with the
+    /// server's key, and send it only when all are ready.
     pub(super) fn is_sent_premaster_secrets(&self, rounds: usize, at_once: usize) -> Command {
         let mut clients = Command::new("python3");
         with_conf(&mut clients, None);
@@ -70,7 +70,7 @@ impl Site {
     }
 }
 
-/// Certificate, port, rounds, how many at once.
+/// The arguments: certificate, port, rounds, connections at once.
 const PREMASTER_SECRETS: &str = r#"
 import socket, ssl, sys
 certificate, port, rounds, at_once = sys.argv[1], *map(int, sys.argv[2:5])
@@ -116,8 +116,8 @@ for _ in range(rounds):
     for client in clients: client.ask()
 "#;
 
-/// Requests over connections of their own: certificate, port, requests, how many at once, how many that are closed in the
-/// middle, version.
+/// Requests over connections of their own. The arguments: certificate, port, requests, connections at once, aborted
+/// connections, version.
 const CLIENTS: &str = r#"
 import asyncio, ssl, sys
 certificate, port, requests, at_once, aborted, version = sys.argv[1], *map(int, sys.argv[2:6]), sys.argv[6]

@@ -1,6 +1,6 @@
-//! Configurations of OpenSSL that load the library under test. The command writes them: `oarlock run` for one
-//! program, `oarlock provider install` for a machine. So programs run here with what they get from a user's hands,
-//! live figures (`publish=on`) and the machine's own configuration among it.
+//! OpenSSL configurations that load the library under test. The command writes them: `oarlock run` for one program, `oarlock
+//! provider install` for a machine. Programs in tests therefore run with a real user's configuration, including live figures
+//! (`publish=on`) and the machine's own configuration.
 
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
@@ -18,30 +18,30 @@ use tempfile::TempDir;
 
 use super::{LIBRARY, NO_AES, Program, module, oarlock, open_folder, succeeds};
 
-/// What `oarlock run` gives its command: a configuration that loads the library under test, and counters of what goes
-/// through. `oarlock run` stays, with a command that waits, as long as this does, so that programs of a test can be
-/// started one after the other.
+/// The environment of a command under `oarlock run`: a configuration that loads the library under test, and counters of what
+/// goes through it. `oarlock run` stays alive with a waiting command as long as this value, so that a test can start
+/// programs one by one.
 pub struct Accelerated {
     wanted: Wanted,
     folder: TempDir,
-    /// What the command finds changed in its environment, and what a test adds.
+    /// The changes that the command finds in its environment, and a test's additions.
     environment: Vec<(OsString, Option<OsString>)>,
     usage: Usage,
     _run: Program,
 }
 
-/// Arguments of `oarlock run`.
+/// The arguments of `oarlock run`.
 struct Wanted {
     module: PathBuf,
     options: String,
     offers_all: bool,
-    /// The user's own configuration, in place of the machine's.
+    /// The user's own configuration, which replaces the machine's.
     user: Option<PathBuf>,
     post_quantum: bool,
     local: Option<PathBuf>,
-    /// Whether programs of other users are to count, too.
+    /// Whether programs of other users also count.
     for_all: bool,
-    /// Where the library lies that others may read.
+    /// The directory of a copy of the library that other users can read.
     _copied: Option<TempDir>,
 }
 
@@ -50,12 +50,12 @@ impl Accelerated {
         Self::with("")
     }
 
-    /// With options of the engine's.
+    /// Starts with options of the engine.
     pub fn with(options: &str) -> Self {
         Self::started(Wanted::of(module(), options))
     }
 
-    /// As if AES instructions were missing, and every request worth threads.
+    /// Starts as if AES instructions were missing and every request worth threads.
     pub fn forced(strategy: &str) -> Self {
         let options = format!("strategy={strategy},max_threads=2,cipher_threads=2");
         let mut made = Self::with(&options);
@@ -63,14 +63,14 @@ impl Accelerated {
         made
     }
 
-    /// For programs of any user: with a copy of the library, and counters, that are theirs as well.
+    /// Starts for programs of any user, with a copy of the library and counters that they can access.
     pub fn for_all(options: &str) -> Self {
         let mut wanted = Wanted::of_copy(options);
         wanted.for_all = true;
         Self::started(wanted)
     }
 
-    /// With `other` in the library's place by the time that programs start.
+    /// Starts with `other` in place of the library when programs start.
     pub fn of(other: &Path) -> Self {
         let made = Self::started(Wanted::of_copy(""));
         let place = &made.wanted.module;
@@ -83,14 +83,14 @@ impl Accelerated {
         made
     }
 
-    /// For a user with this configuration.
+    /// Starts for a user with this configuration.
     pub fn for_user(conf: &Path) -> Self {
         let mut wanted = Wanted::of(module(), "");
         wanted.user = Some(conf.into());
         Self::started(wanted)
     }
 
-    /// With groups of TLS by ML-KEM, for a user with a configuration or for one of the machine.
+    /// Starts with ML-KEM groups of TLS, for a user's configuration or the machine's.
     pub fn post_quantum(conf: Option<&Path>) -> Self {
         let mut wanted = Wanted::of(module(), "");
         wanted.user = conf.map(Path::to_owned);
@@ -98,7 +98,7 @@ impl Accelerated {
         Self::started(wanted)
     }
 
-    /// With options that the command would refuse.
+    /// Starts with options that the command would refuse.
     pub fn with_wrong(options: &str) -> Self {
         let mut made = Self::new();
         let text = fs::read_to_string(made.conf()).unwrap();
@@ -113,18 +113,18 @@ impl Accelerated {
         made
     }
 
-    /// Hides CPU features, as `OARLOCK_CPU` has them.
+    /// Hides CPU features, with the syntax of `OARLOCK_CPU`.
     pub fn hide(&mut self, features: &str) {
         let variable = ("OARLOCK_CPU".into(), Some(features.into()));
         self.environment.push(variable);
     }
 
-    /// Has its processes meet others at this socket.
+    /// Makes its processes batch requests with others at this socket.
     pub fn meets_at(&mut self, socket: &Path) {
         self.again(|wanted| wanted.local = Some(socket.into()));
     }
 
-    /// Offers what a calibration or the tables say, in place of everything.
+    /// Offers what the calibration or the tables recommend instead of everything.
     pub fn offer_what_gains(&mut self) {
         self.again(|wanted| wanted.offers_all = false);
     }
@@ -139,7 +139,7 @@ impl Accelerated {
     fn started(wanted: Wanted) -> Self {
         let folder = open_folder();
         let place = folder.path();
-        // Read by every process, and of no consequence: `offer=all` goes before it.
+        // Every process reads it, without effect: `offer=all` takes precedence.
         store_nothing(&place.join(CALIBRATION));
         let told = place.join("environment");
         let mut run = wanted.run();
@@ -177,13 +177,13 @@ impl Accelerated {
         }
     }
 
-    /// A file that includes the configuration, for programs that are told of a file alone: they count as others do, whom
-    /// the environment tells where.
+    /// Returns a file that includes the configuration, for programs that only accept a file: they count like others, which
+    /// find the counters through the environment.
     pub fn conf(&self) -> PathBuf {
         self.folder.path().join(COUNTING)
     }
 
-    /// All files of the configuration, with those of the machine's that it includes.
+    /// Returns all configuration files, including the machine's that they include.
     pub fn files(&self) -> Vec<PathBuf> {
         let folder = self.folder.path().join(CONFIGURATIONS);
         let kept = fs::read_dir(folder).unwrap();
@@ -192,12 +192,12 @@ impl Accelerated {
         own.into_iter().chain(kept).collect()
     }
 
-    /// The file of the calibration that it names.
+    /// Returns the calibration file that the configuration names.
     pub fn calibration(&self) -> PathBuf {
         self.folder.path().join(CALIBRATION)
     }
 
-    /// Has `command` find it.
+    /// Sets the environment of `command` for it.
     pub fn apply<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         for (name, value) in &self.environment {
             match value {
@@ -212,7 +212,7 @@ impl Accelerated {
         counted(&self.usage)
     }
 
-    /// Bytes that went through an operation since it was made.
+    /// Returns the bytes that have gone through an operation.
     pub fn bytes(&self, operation: Algorithm, direction: Direction) -> u64 {
         let lines = self.counted().lines.into_iter();
         lines
@@ -246,7 +246,7 @@ impl Wanted {
         }
     }
 
-    /// `oarlock run` up to its command.
+    /// Returns `oarlock run` without its command.
     fn run(&self) -> Command {
         let mut run = oarlock();
         run.args(["run", "--stats", "--provider"]).arg(&self.module);
@@ -263,14 +263,14 @@ impl Wanted {
     }
 }
 
-/// A machine's configuration, as `oarlock provider install` leaves it. Counters are added, which it does not have.
+/// A machine's configuration as installed by `oarlock provider install`, plus counters.
 pub struct Machine {
     folder: TempDir,
     usage: Usage,
 }
 
 impl Machine {
-    /// With options of the engine's.
+    /// Creates one with options of the engine.
     pub fn with(options: &str) -> Self {
         let folder = open_folder();
         let path = |name: &str| folder.path().join(name);
@@ -299,17 +299,17 @@ impl Machine {
         Self { folder, usage }
     }
 
-    /// The file of the calibration that it names; there is none yet.
+    /// Returns the calibration file that it names, which does not exist yet.
     pub fn calibration(&self) -> PathBuf {
         self.folder.path().join(CALIBRATION)
     }
 
-    /// The configuration's file.
+    /// Returns the configuration's path.
     pub fn conf(&self) -> PathBuf {
         self.folder.path().join("openssl.cnf")
     }
 
-    /// What a command on that machine begins with.
+    /// Returns the words before a command on that machine.
     pub fn prefix(&self) -> Vec<String> {
         let script = format!(
             "mount --bind {} {} && exec \"$@\"",
@@ -326,7 +326,7 @@ impl Machine {
     }
 }
 
-/// `command` with the configuration, or with none at all.
+/// Returns `command` with the configuration, or with none at all.
 pub fn with_conf<'a>(command: &'a mut Command, conf: Option<&Accelerated>) -> &'a mut Command {
     match conf {
         Some(accelerated) => accelerated.apply(command),
@@ -334,25 +334,25 @@ pub fn with_conf<'a>(command: &'a mut Command, conf: Option<&Accelerated>) -> &'
     }
 }
 
-/// Where programs look for their configuration, after links.
+/// Returns the system's configuration file, after resolving links.
 fn system_conf() -> PathBuf {
     system_conf_name().canonicalize().unwrap()
 }
 
-/// The same as programs name it.
+/// Returns its path as programs name it.
 fn system_conf_name() -> PathBuf {
     let said = lossy(&succeeds(Command::new("openssl").args(["version", "-d"])));
     let folder = said.trim().trim_start_matches("OPENSSLDIR: ");
     Path::new(folder.trim_matches('"')).join("openssl.cnf")
 }
 
-/// A calibration that knows of nothing, which programs of every user may read.
+/// Stores an empty calibration, which programs of every user may read.
 fn store_nothing(path: &Path) {
     fs::write(path, Stored::default().to_string()).unwrap();
     fs::set_permissions(path, Permissions::from_mode(0o644)).unwrap();
 }
 
-/// What differs from this process's environment in `told`, by env(1).
+/// Returns the differences between `told`, the output of env(1), and this process's environment.
 fn changes(told: &[u8]) -> Vec<(OsString, Option<OsString>)> {
     let there: Vec<(OsString, OsString)> = told
         .split(|byte| *byte == 0)
@@ -375,7 +375,7 @@ fn changes(told: &[u8]) -> Vec<(OsString, Option<OsString>)> {
         .collect()
 }
 
-/// The path that a variable names.
+/// Returns the path in a variable.
 fn told_of(environment: &[(OsString, Option<OsString>)], name: &str) -> PathBuf {
     let found = environment.iter().find(|(one, _)| one == name);
     let value = found.and_then(|(_, value)| value.clone());
@@ -383,7 +383,7 @@ fn told_of(environment: &[(OsString, Option<OsString>)], name: &str) -> PathBuf 
     value.into()
 }
 
-/// This process has opened the counters as well, and counts as one.
+/// Subtracts this process, which has also opened the counters.
 fn counted(usage: &Usage) -> Counted {
     let mut counted = usage.read();
     counted.processes -= 1;

@@ -1,4 +1,4 @@
-//! What the tests with real programs share: the library under test, the configurations that `oarlock` writes for it
+//! Shared by the tests with real programs: the library under test, the configurations that `oarlock` writes for it
 //! (`accelerated.rs`), and programs that end with their test.
 
 mod accelerated;
@@ -21,7 +21,7 @@ use tempfile::TempDir;
 
 pub use self::accelerated::{Accelerated, Machine, with_conf};
 
-/// The library that cargo has built next to this test.
+/// Returns the library that cargo has built next to this test.
 pub fn module() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let deps = test.parent().unwrap();
@@ -32,7 +32,7 @@ pub fn module() -> PathBuf {
         .expect("cargo builds the library before its tests")
 }
 
-/// The command, which has to be built next to the library, as `cargo build` and `make test` do.
+/// Returns the command, which must be built next to the library, as `cargo build` and `make test` do.
 pub fn oarlock() -> Command {
     let test = std::env::current_exe().unwrap();
     let file = test.ancestors().nth(2).unwrap().join("oarlock");
@@ -44,8 +44,8 @@ pub fn oarlock() -> Command {
     Command::new(file)
 }
 
-/// The folder with the libraries of another OpenSSL than the machine's, for this process and for programs. If a
-/// folder `bin` next to it has `openssl`, that one is started.
+/// Returns the library directory of an OpenSSL other than the machine's, for this process and for programs. If a directory
+/// `bin` next to it has `openssl`, that one is started.
 pub fn openssl() -> Option<&'static Path> {
     static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
     let folder = FOLDER.get_or_init(|| {
@@ -55,7 +55,7 @@ pub fn openssl() -> Option<&'static Path> {
     folder.as_deref()
 }
 
-/// What the loader finds libcrypto by.
+/// Returns the name by which the loader finds libcrypto.
 pub fn libcrypto_file() -> PathBuf {
     let Some(lib) = openssl() else {
         return "libcrypto.so.3".into();
@@ -67,7 +67,7 @@ pub fn libcrypto_file() -> PathBuf {
     found.unwrap_or_else(|| panic!("{} holds no libcrypto", lib.display()))
 }
 
-/// A folder that programs which change their user may look into.
+/// Creates a directory that programs which change their user can read.
 pub fn open_folder() -> TempDir {
     let folder = tempfile::Builder::new()
         .prefix("oarlock-test-")
@@ -77,7 +77,7 @@ pub fn open_folder() -> TempDir {
     folder
 }
 
-/// A program that runs during the test and is killed with all of its process group when the value is dropped.
+/// A program that runs during the test; dropping it kills its process group.
 pub struct Program {
     child: Child,
     name: String,
@@ -91,7 +91,7 @@ impl Program {
 
     fn spawn(command: &mut Command) -> Self {
         let name = format!("{command:?}");
-        // Cargo's, for the test alone.
+        // Cargo sets it for the test only.
         command.env_remove("LD_LIBRARY_PATH");
         if let Some(lib) = openssl() {
             command.env("LD_LIBRARY_PATH", lib);
@@ -117,7 +117,7 @@ impl Program {
         self.child.id()
     }
 
-    /// The processes that it has started.
+    /// Returns the processes that it has started.
     pub fn children(&self) -> Vec<u32> {
         let pid = self.pid();
         let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
@@ -126,10 +126,10 @@ impl Program {
         numbers.map(|pid| pid.parse().unwrap()).collect()
     }
 
-    /// Looks without waiting for it, so that its number stays its own.
+    /// Whether the program runs. It is not reaped, so its process ID stays valid.
     pub fn is_running(&self) -> bool {
         let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-        // SAFETY: zeros are a value of the structure, which is this function's own.
+        // SAFETY: zeros are a valid structure, which is owned by this function.
         unsafe {
             let mut info: libc::siginfo_t = std::mem::zeroed();
             let looked = libc::waitid(libc::P_PID, self.child.id(), &mut info, flags);
@@ -139,18 +139,18 @@ impl Program {
     }
 
     pub fn signal(&self, signal: libc::c_int) {
-        // SAFETY: it was not waited for yet, so the number is still its own.
+        // SAFETY: the process was not reaped yet, so the ID is still its own.
         unsafe { libc::kill(self.child.id() as i32, signal) };
     }
 
-    /// Waits for its end, which must come within `limit`; whatever it left in its group is killed.
+    /// Waits for its end, which must come within `limit`; the rest of its process group is killed.
     pub fn ends_within(mut self, limit: Duration) -> ExitStatus {
         self.wait(limit);
         self.end()
     }
 
-    /// The same, but what it left goes on: a program that goes into the background may still be about
-    /// to leave the group when the one that was started ends.
+    /// Like `ends_within`, but the process group continues: a program that goes into the background may not have left the
+    /// group when the started process ends.
     fn goes_into_the_background_within(mut self, limit: Duration) -> ExitStatus {
         self.wait(limit);
         self.has_ended = true;
@@ -166,7 +166,7 @@ impl Program {
     }
 
     fn end(&mut self) -> ExitStatus {
-        // SAFETY: the group is this program's own, made with it, and its leader was not waited for.
+        // SAFETY: the group was created with this program, whose leader was not reaped.
         unsafe { libc::killpg(self.child.id() as i32, libc::SIGKILL) };
         self.has_ended = true;
         self.child.wait().unwrap()
@@ -181,12 +181,12 @@ impl Drop for Program {
     }
 }
 
-/// Runs a command to its end, which comes within [`LIMIT`] or is a failure.
+/// Runs a command to its end, which must come within [`LIMIT`].
 pub fn run(command: &mut Command) -> Output {
     run_with(command, &[])
 }
 
-/// The same, with `input` on its standard input.
+/// Runs a command with `input` on its standard input.
 pub fn run_with(command: &mut Command, input: &[u8]) -> Output {
     run_to_end(command, input, |program| program.ends_within(LIMIT))
 }
@@ -196,7 +196,7 @@ fn run_to_end(
     input: &[u8],
     end: impl FnOnce(Program) -> ExitStatus,
 ) -> Output {
-    // By files: what a program leaves running in the background would keep pipes open.
+    // To files, because processes left in the background would keep pipes open.
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     fs::write(path("in"), input).unwrap();
@@ -211,7 +211,7 @@ fn run_to_end(
     }
 }
 
-/// Runs a command that must succeed, and returns what it put out.
+/// Runs a command that must succeed, and returns its output.
 #[track_caller]
 pub fn succeeds(command: &mut Command) -> Vec<u8> {
     let described = format!("{command:?}");
@@ -220,7 +220,7 @@ pub fn succeeds(command: &mut Command) -> Vec<u8> {
     output.stdout
 }
 
-/// Runs a command that must succeed and leaves a part of itself running.
+/// Runs a command that must succeed and leave a process running.
 #[track_caller]
 pub fn goes_into_the_background(command: &mut Command) {
     let described = format!("{command:?}");
@@ -241,7 +241,7 @@ fn assert_succeeded(described: &str, output: &Output) {
     );
 }
 
-/// Whether two streams are the same; told without printing them.
+/// Checks that two streams are equal, without printing them.
 #[track_caller]
 pub fn assert_same(found: &[u8], expected: &[u8], what: &str) {
     if found != expected {
@@ -255,14 +255,14 @@ pub fn assert_same(found: &[u8], expected: &[u8], what: &str) {
     }
 }
 
-/// A file with bytes that look random.
+/// Writes a file of pseudo-random bytes.
 pub fn noise_file(path: &Path, bytes: usize) -> Vec<u8> {
     let data = oarlock_testing::noise(bytes);
     File::create(path).unwrap().write_all(&data).unwrap();
     data
 }
 
-/// A port of the loopback address that nobody has, of TCP and of UDP, and that no other test gets.
+/// Returns a loopback port that is free for TCP and UDP, and that no other test gets.
 pub fn free_port() -> u16 {
     static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
     loop {
@@ -275,7 +275,7 @@ pub fn free_port() -> u16 {
     }
 }
 
-/// Waits until `program` takes connections.
+/// Waits until `program` accepts connections.
 pub fn until_listening(program: &Program, port: u16) {
     until("it listens", || {
         assert!(program.is_running(), "{} has ended", program.name);
@@ -283,12 +283,12 @@ pub fn until_listening(program: &Program, port: u16) {
     });
 }
 
-/// Threads of a process; none when it is gone.
+/// Returns the number of a process's threads; 0 if it has ended.
 pub fn threads(pid: u32) -> usize {
     entries(&format!("/proc/{pid}/task"))
 }
 
-/// Whether RSA is offered here at all.
+/// Whether RSA is offered on this machine.
 pub fn has_lanes() -> bool {
     let accelerator = Accelerator::builder().environment().build().unwrap();
     if accelerator.lanes().is_none() {
@@ -298,12 +298,12 @@ pub fn has_lanes() -> bool {
     true
 }
 
-/// Open descriptors of a process.
+/// Returns the number of a process's open descriptors.
 pub fn descriptors(pid: u32) -> usize {
     entries(&format!("/proc/{pid}/fd"))
 }
 
-/// Memory of a process that is in use, in KiB.
+/// Returns a process's resident memory in KiB.
 pub fn resident_kib(pid: u32) -> usize {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -311,7 +311,7 @@ pub fn resident_kib(pid: u32) -> usize {
     number.parse().unwrap()
 }
 
-/// Whether a process has the library mapped.
+/// Whether a process has mapped the library.
 pub fn has_loaded(pid: u32, module: &Path) -> bool {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     maps.contains(&*module.to_string_lossy())
@@ -321,6 +321,6 @@ fn entries(path: &str) -> usize {
     fs::read_dir(path).map_or(0, Iterator::count)
 }
 
-/// Hides what makes AES so fast that no thread gains anything.
+/// Hides the features that make AES so fast that threads gain nothing.
 pub const NO_AES: &str = "-aes,-vaes,-gfni";
 const LIBRARY: &str = "liboarlock_provider.so";
