@@ -1,5 +1,5 @@
-//! The rows of docs/internals/process-model.md, with real programs: what the provider does at each moment of the life
-//! of a process that is not its own, and where that process is confined.
+//! The rows of docs/internals/process-model.md, with real programs: what the provider does at each moment in the life of a
+//! foreign process, and in confined processes.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -23,7 +23,7 @@ fn loading_makes_no_thread() {
     for accelerated in everyone() {
         let mut waiting = enc(&[]);
         accelerated.apply(&mut waiting);
-        // It waits for input that never comes.
+        // The child waits for input that never comes.
         let (reader, _writer) = std::io::pipe().unwrap();
         let mut child = waiting.stdin(reader).stdout(Stdio::null()).spawn().unwrap();
         until("it waits for input", || is_reading_stdin(child.id()));
@@ -35,8 +35,8 @@ fn loading_makes_no_thread() {
     }
 }
 
-/// Its own libraries and the files that the configuration names, and nothing else: no look at CPUs, cgroups or
-/// /proc. Live figures, which `oarlock run` has shown, take their folder and files, and a look for a sandbox.
+/// Loading opens the provider's own libraries and the configuration's files, and nothing else: neither CPUs, cgroups nor
+/// /proc. Live figures, which `oarlock run` enables, need their directory and files, and a check for a sandbox.
 #[test]
 fn loading_opens_no_file_but_those_of_the_configuration() {
     let folder = open_folder();
@@ -73,7 +73,7 @@ fn loading_opens_no_file_but_those_of_the_configuration() {
         "/oarlock-live",
         ".live",
         ".new",
-        // Whose files are of processes that have ended.
+        // The check whether the processes of these files have ended.
         "/stat",
     ];
     let with_figures = [&of_loading[..], &of_figures].concat();
@@ -81,7 +81,7 @@ fn loading_opens_no_file_but_those_of_the_configuration() {
         let accelerated = Accelerated::with(options);
         let ours = traced(Some(&accelerated), "ours");
         for name in opened(&ours).iter().filter(|name| !known.contains(name)) {
-            // A folder of figures is listed where it was opened.
+            // A directory of figures is listed after it was opened.
             let is_folder = name == "." || name.starts_with("/tmp/oarlock-");
             let is_figures = options.is_empty() && is_folder;
             let is_expected = is_figures || expected.iter().any(|end| name.ends_with(end));
@@ -94,7 +94,7 @@ fn loading_opens_no_file_but_those_of_the_configuration() {
             1,
             "{ours}"
         );
-        // After the process's number, which `-f` has strace begin each line with.
+        // `-f` makes strace begin each line with the process ID.
         let called = |name: &str| {
             let calls = ours
                 .lines()
@@ -118,8 +118,8 @@ fn a_set_user_id_program_ignores_the_environment() {
     let folder = open_folder();
     let program = folder.path().join("openssl");
     let program = program.to_str().unwrap();
-    // By another process: programs that other tests are starting would hold copies of this one's
-    // descriptor, and Linux executes no file that is open for writing.
+    // Another process copies it: programs started by other tests could inherit this process's descriptor, and Linux executes
+    // no file that is open for writing.
     let install = ["-m", "4755", "/usr/bin/openssl", program];
     succeeds(Command::new("install").args(install));
     let data = noise(1 << 20);
@@ -140,7 +140,7 @@ fn a_set_user_id_program_ignores_the_environment() {
     output_of(accelerated.apply(&mut enc_of("openssl", &AS_NOBODY)));
     assert_eq!(accelerated.counted().processes, 1, "and only there");
 
-    // Configured for the whole machine, the provider is loaded, and its own variables are ignored.
+    // The machine's configuration loads the provider, and the provider's own variables are ignored.
     for (program, is_ignored) in [(program, true), ("openssl", false)] {
         let machine = Machine::with("offer=all");
         let prefix = machine.prefix();
@@ -191,7 +191,7 @@ fn without_a_module_that_works_programs_go_on_alone() {
         assert!(output.status.success(), "{}: {said}", module.display());
         assert_same(&output.stdout, &expected, "without a module");
         assert_eq!(accelerated.counted().processes, 0, "{}", module.display());
-        // What fails anyhow fails as before.
+        // An error of the program itself is unchanged.
         let mut wrong = Command::new("openssl");
         let output = run(accelerated.apply(wrong.args(["enc", "-none-such"])));
         assert_eq!(output.status.code(), Some(1));
@@ -291,7 +291,7 @@ fn a_confined_process_computes_the_same() {
     }
 }
 
-/// A folder that holds the program, what it loads, and nothing else.
+/// A directory with only the program and its libraries.
 #[test]
 fn it_runs_in_a_chroot() {
     if !is_root("chroot") {
@@ -306,7 +306,7 @@ fn it_runs_in_a_chroot() {
     needed.extend(libraries_of(&module()));
     needed.extend([program.clone(), module()]);
     needed.extend(accelerated.files());
-    // By another process, as the set-user-ID program above.
+    // Another process copies it, as with the set-user-ID program above.
     let mut cp = Command::new("cp");
     succeeds(
         cp.args(["--parents", "--dereference"])
@@ -321,7 +321,7 @@ fn it_runs_in_a_chroot() {
     );
     assert!(output.status.success(), "{}", lossy(&output.stderr));
     assert_same(&output.stdout, &stock(&data), "in a chroot");
-    // Its counters are outside; that the library was there at all:
+    // Its counters are outside of the chroot, so this shows that the library was loaded:
     let mut list = Command::new("chroot");
     list.arg(root.path())
         .arg(&program)
@@ -330,9 +330,9 @@ fn it_runs_in_a_chroot() {
     assert!(said.contains("name: Oarlock"), "{said}");
 }
 
-/// The library takes its place among the addresses that a program may use. Whatever the limit that the program
-/// can start in, it is right, or says itself that it has no memory; and it is right from where it has that much
-/// more than alone. A program in C: Python, and the Rust in its `cryptography`, abort or loop without the library.
+/// The library uses part of a program's address space. Under any limit with which the program can start, it is right or
+/// reports that it has no memory; and it is right as soon as it has that much more than alone. The program is written in C:
+/// Python, and the Rust in its `cryptography`, abort or loop even without the library.
 #[test]
 fn a_limit_on_memory_kills_nobody() {
     if libcrypto().release() == (3, 6) {
@@ -343,7 +343,7 @@ fn a_limit_on_memory_kills_nobody() {
     let expected = stock(&data);
     let limited = |kib: usize, conf: Option<&Accelerated>| {
         let limit = format!("--as={}", kib << 10);
-        // Without memory for the text of an error, the command of 3.5 and 4.0 prints it without end.
+        // Without memory for an error's text, the command of 3.5 and 4.0 prints it endlessly.
         let prefix = ["prlimit", &limit, "--fsize=4194304", "--core=0"];
         let mut program = enc_of("openssl", &prefix);
         run_with(with_conf(&mut program, conf), &data)
@@ -360,7 +360,7 @@ fn a_limit_on_memory_kills_nobody() {
             let status = output.status;
             let said = lossy(&output.stderr[..output.stderr.len().min(2000)]);
             let is_told_without_end = status.signal() == Some(libc::SIGXFSZ);
-            // 3.5, where a provider found no memory to be activated, frees that provider twice as it exits
+            // When a provider finds no memory for its activation, 3.5 frees that provider twice at exit
             // (provider_deactivate_free, of any provider). It has fetched nothing then.
             let is_freed_twice = status.signal() == Some(libc::SIGSEGV)
                 && crate::host::openssl().is_some()
@@ -389,8 +389,8 @@ fn a_limit_on_memory_kills_nobody() {
                 false => too_little = middle,
             }
         }
-        // Once the library is in, its threads and rings come, and each may leave a few KiB, or nothing, for
-        // what is needed next. Before there was a reserve, it failed in 11 KiB of this range.
+        // After the library is loaded, its threads and rings follow, and each may leave a few KiB, or nothing, for the next.
+        // Without a reserve, it failed in 11 KiB of this range.
         let finely = (works_in - 128..works_in + 768).step_by(4);
         let coarsely = (alone + 256..enough + 1024).step_by(768);
         finely.chain(coarsely).for_each(|kib| _ = works(kib));
@@ -447,7 +447,7 @@ fn a_context_of_the_library_can_go_and_come_again() {
     }
 }
 
-/// OpenSSL gives a job a stack of 32 KiB. The provider does its work there as anywhere.
+/// OpenSSL gives a job a stack of 32 KiB. The provider works there as anywhere.
 #[test]
 fn inside_an_async_job_work_is_done_at_once() {
     for accelerated in everyone() {
@@ -473,7 +473,7 @@ fn inside_an_async_job_work_is_done_at_once() {
     }
 }
 
-/// As it comes, and with helpers wherever they can be had.
+/// The default configuration, and configurations with helpers wherever possible.
 fn everyone() -> [Accelerated; 3] {
     [
         Accelerated::new(),
@@ -486,7 +486,7 @@ fn moment(which: &str) -> Command {
     stream(&[], which)
 }
 
-/// A program with requests of a MiB and more, behind `prefix`: those of `openssl enc` have 4 KiB at most.
+/// Returns a program with requests of at least 1 MiB, after `prefix`: those of `openssl enc` have at most 4 KiB.
 fn stream(prefix: &[&str], which: &str) -> Command {
     let script = script("moments.py");
     let program = ["/usr/bin/python3", "-I", script.to_str().unwrap(), which];
@@ -510,7 +510,7 @@ fn script(name: &str) -> PathBuf {
     folder.join(name)
 }
 
-/// `openssl enc` behind `prefix`, from input to output, with the key and IV of moments.py.
+/// Returns `openssl enc` after `prefix`, from input to output, with the key and IV of moments.py.
 fn enc(prefix: &[&str]) -> Command {
     enc_of("openssl", prefix)
 }
@@ -523,14 +523,14 @@ fn enc_of(program: &str, prefix: &[&str]) -> Command {
     command
 }
 
-/// What OpenSSL alone makes of it.
+/// Returns the output of OpenSSL alone.
 fn stock(data: &[u8]) -> Vec<u8> {
     let output = run_with(with_conf(&mut enc(&[]), None), data);
     assert!(output.status.success(), "{}", lossy(&output.stderr));
     output.stdout
 }
 
-/// The most threads that a program has while it encrypts some 64 MiB.
+/// Returns the most threads that a program has while it encrypts some 64 MiB.
 fn most_threads(accelerated: &Accelerated, prefix: &[&str]) -> usize {
     let before = accelerated.bytes(Algorithm::Aes128Ctr, Encrypt);
     let mut endless = stream(prefix, "endless");
@@ -544,14 +544,13 @@ fn most_threads(accelerated: &Accelerated, prefix: &[&str]) -> usize {
     most
 }
 
-/// Whether the first thread of a child is in read(2), or its like, of standard input: proc(5),
-/// `/proc/pid/syscall`.
+/// Whether a process's first thread is blocked in read(2), or similar, of standard input (proc(5), `/proc/pid/syscall`).
 fn is_reading_stdin(pid: u32) -> bool {
     let call = fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap();
     call.starts_with(&format!("{} 0x0 ", libc::SYS_read))
 }
 
-/// What ldd(1) says that a program loads.
+/// Returns the libraries that a program loads, by ldd(1).
 fn libraries_of(program: &Path) -> Vec<PathBuf> {
     let said = lossy(&succeeds(Command::new("ldd").arg(program)));
     let words = said.split_whitespace().filter(|word| word.starts_with('/'));

@@ -1,5 +1,5 @@
-//! Symmetric keys as objects, which OpenSSL has since 3.5: kept for ciphers as the default provider keeps
-//! them, and taken by them.
+//! Symmetric keys as objects, which OpenSSL has since 3.5: the provider stores them as the default provider does, and its
+//! ciphers accept them.
 
 use std::ffi::{c_int, c_void};
 use std::fs;
@@ -19,7 +19,7 @@ use crate::host::{Accelerated, assert_same, noise_file, open_folder, run, succee
 #[test]
 fn keys_are_managed_where_openssl_has_them() {
     let mut no_cache: c_int = 7;
-    // SAFETY: the types are those of provider.h; the context is live and the name ends with a zero.
+    // SAFETY: the types are those of provider.h; the context is live and the name is NUL-terminated.
     let (operations, provider) = unsafe {
         type Load = unsafe extern "C" fn(*mut c_void, *const std::ffi::c_char) -> *mut c_void;
         type Query = unsafe extern "C" fn(*mut c_void, c_int, *mut c_int) -> *const c_void;
@@ -49,11 +49,11 @@ fn a_cipher_takes_a_key_as_it_takes_its_octets() {
                 assert_eq!(done, 1, "{name}, {kind}: {:?}", libcrypto().errors());
                 let made = worked(&plain);
                 assert_eq!(worked(&taken), made, "{name}, {kind}");
-                // An IV alone leaves the key as it is.
+                // An IV alone does not change the key.
                 let done = keys.init(&taken, None, None, Some(&iv), encrypts);
                 assert_eq!(done, 1, "{name}, {kind}");
                 assert_eq!(worked(&taken), made, "{name}, {kind}");
-                // In two steps, the key last, and when its own handle has gone.
+                // In two steps: the key comes last, and its own handle has been freed.
                 let late = Context::empty(libcrypto());
                 assert_eq!(
                     keys.init(&late, Some(&cipher), None, Some(&iv), encrypts),
@@ -68,7 +68,7 @@ fn a_cipher_takes_a_key_as_it_takes_its_octets() {
     }
 }
 
-/// Without a word about providers, a program's key and cipher are of the same one.
+/// Without a property query, a program's key and cipher come from one provider.
 #[test]
 fn keys_and_ciphers_come_from_one_provider() {
     let Some(keys) = keys() else { return };
@@ -80,7 +80,7 @@ fn keys_and_ciphers_come_from_one_provider() {
         let cipher = libcrypto().fetch("AES-128-CTR", "oarlock");
         let context = Context::empty(libcrypto());
         assert_eq!(keys.init(&context, Some(&cipher), Some(&key), None, 1), 1);
-        // The key of another provider is not for it; OpenSSL sees to that. It can be taken over.
+        // OpenSSL ensures that another provider's key is not used directly. It can be moved.
         let theirs = keys.of(kind, Some("provider=default"), &octets).unwrap();
         assert_eq!(theirs.provider(), "default");
         let context = Context::empty(libcrypto());
@@ -104,7 +104,7 @@ fn keys_and_ciphers_come_from_one_provider() {
     }
 }
 
-/// What is refused, and what is told, is what the default provider refuses and tells.
+/// The same imports are refused, and the same data is exported, as by the default provider.
 #[test]
 fn keys_are_imported_and_exported_as_by_the_default_provider() {
     let Some(keys) = keys() else { return };
@@ -181,7 +181,7 @@ fn keys_are_imported_and_exported_as_by_the_default_provider() {
             });
             assert_eq!(seen.starts_with("Some"), is_taken, "{kind}, {what}: {seen}");
         }
-        // 3.5 reads a key out of every type, and takes the first one of two; 4.0 refuses, as is done here.
+        // 3.5 reads a key from every type, and the first of two; 4.0 refuses, and so does this provider.
         for params in [
             vec![param(c"raw-bytes", Param::UNSIGNED_INTEGER, place, 16)],
             vec![param(c"raw-bytes", Param::OCTET_PTR, place, 16)],
@@ -234,8 +234,8 @@ fn a_key_that_does_not_fit_is_refused_as_by_the_default_provider() {
     }
 }
 
-/// `openssl enc` with an opaque key. 3.5's default provider does not say what an import takes, so that
-/// the command cannot make a key of it.
+/// `openssl enc` with an opaque key. 3.5's default provider does not describe its imports, so the command cannot create its
+/// keys.
 #[test]
 fn the_command_makes_a_key_and_encrypts_with_it() {
     if keys().is_none() {
@@ -295,14 +295,14 @@ fn keys() -> Option<SymmetricKeys> {
     keys
 }
 
-/// Camellia is offered in a library context of its own, which these keys are not of.
+/// Returns the ciphers except Camellia, which is offered in a library context that these keys do not belong to.
 fn names() -> impl Iterator<Item = &'static str> {
     NAMES
         .into_iter()
         .filter(|name| !name.starts_with("CAMELLIA"))
 }
 
-/// What comes of some data, and of the end where that may come.
+/// Returns the output for some data, and that of the final call if one is possible.
 fn worked(context: &Context) -> (Vec<u8>, i32) {
     let (mut output, mut made) = (vec![0; 96], 0);
     let place = output.as_mut_ptr();

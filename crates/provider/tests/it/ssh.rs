@@ -1,5 +1,5 @@
-//! OpenSSH with the provider, both ends of it: an `sshd` of the tests' own on a loopback port, with
-//! privilege separation and its sandbox, and whatever came through compared byte for byte.
+//! OpenSSH with the provider at both ends: a private `sshd` on a loopback port, with privilege separation and its sandbox.
+//! Whatever is transferred is compared byte for byte.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
@@ -20,7 +20,7 @@ use crate::host::{
     until_listening, with_conf,
 };
 
-/// Ciphers of ssh, and what they are in ours. 3DES is not among ours, and must work as well.
+/// Ciphers of ssh, and our algorithms. 3DES is not ours, and must also work.
 const CIPHERS: [(&str, Option<Algorithm>); 11] = [
     ("3des-cbc", None),
     ("aes128-cbc", Some(Algorithm::Aes128Cbc)),
@@ -31,9 +31,9 @@ const CIPHERS: [(&str, Option<Algorithm>); 11] = [
     ("aes256-ctr", Some(Algorithm::Aes256Ctr)),
     ("aes128-gcm@openssh.com", Some(Algorithm::Aes128Gcm)),
     ("aes256-gcm@openssh.com", Some(Algorithm::Aes256Gcm)),
-    // ssh has the MAC of its own.
+    // ssh computes the MAC itself.
     ("chacha20-poly1305@openssh.com", Some(Algorithm::ChaCha20)),
-    // What the two agree on without being told.
+    // The default that both ends agree on.
     ("", None),
 ];
 
@@ -78,10 +78,10 @@ fn streams_are_the_same_whoever_is_accelerated() {
                 let (encrypted, decrypted) =
                     (encrypted - encrypted_before, decrypted - decrypted_before);
                 let is_all = match operation {
-                    // Its random generator fetches this cipher from its own provider, and OpenSSL
-                    // 3.5 remembers that for everybody.
+                    // Its random generator fetches this cipher from its own provider, and OpenSSL 3.5 reuses that for all
+                    // later fetches.
                     Algorithm::Aes256Ctr if libcrypto().release() == (3, 5) => true,
-                    // ssh says "encrypt" for all but the lengths of packets.
+                    // ssh requests encryption for everything but packet lengths.
                     Algorithm::ChaCha20 => encrypted >= 2 * BYTES as u64,
                     _ => encrypted.min(decrypted) >= BYTES as u64,
                 };
@@ -91,8 +91,8 @@ fn streams_are_the_same_whoever_is_accelerated() {
     }
 }
 
-/// Both ends under the real `oarlock run`, as a user types it. The child before authentication ends in order within
-/// its filter, which kills it for any call of ours that is not on its list: at its exit as in its work.
+/// Both ends under the real `oarlock run`, as a user types it. The pre-authentication child ends in order within its filter,
+/// which kills it for any unlisted call of ours, at its exit as during its work.
 #[test]
 fn logins_succeed_under_oarlock_run() {
     if !is_root("sshd with privilege separation") {
@@ -130,8 +130,7 @@ fn logins_succeed_under_oarlock_run() {
     }
 }
 
-/// The child before authentication may make no thread: its sandbox would kill it. Afterwards threads
-/// are asked for, by both ends.
+/// The pre-authentication child may not create a thread: its sandbox would kill it. Afterwards both ends request threads.
 #[test]
 fn threads_come_after_the_sandbox() {
     if !is_root("sshd with privilege separation") {
@@ -175,7 +174,7 @@ fn a_client_goes_into_the_background() {
         ssh.arg("-L")
             .arg(format!("{port}:127.0.0.1:{}", target.port));
         goes_into_the_background(ssh.arg("127.0.0.1"));
-        // More than a window, so both ways at once.
+        // More than a window, so data flows both ways at once.
         for _ in 0..2 {
             let sent = oarlock_testing::noise(BYTES);
             assert_same(&echoed(port, &sent), &sent, "forwarded");
@@ -211,7 +210,7 @@ fn one_connection_serves_several_sessions() {
             });
         }
     });
-    // The one that went into the background, and the one that started it.
+    // The process that went into the background, and the one that started it.
     assert_eq!(on_client.counted().processes, 2, "one client does it all");
 }
 
@@ -226,7 +225,7 @@ fn files_are_copied_by_scp_and_sftp() {
     let place = |name: &str| server.folder.path().join(name);
     let (up, down) = (place("up"), place("down"));
     let remote = |path: &Path| format!("127.0.0.1:{}", path.display());
-    // scp by sftp, as it is today, and by its old protocol.
+    // scp over sftp, the default today, and with its old protocol.
     for old in [&[][..], &["-O"]] {
         let mut scp = server.client("scp", Some(&on_client));
         succeeds(scp.args(old).arg(&server.file).arg(remote(&up)));
@@ -334,7 +333,7 @@ fn sixteen_connections_at_once() {
     }
 }
 
-/// Encrypted and decrypted bytes.
+/// Returns the encrypted and decrypted bytes.
 fn counted(counters: &Accelerated, operation: Option<Algorithm>) -> (u64, u64) {
     operation.map_or((0, 0), |operation| {
         (
@@ -344,29 +343,29 @@ fn counted(counters: &Accelerated, operation: Option<Algorithm>) -> (u64, u64) {
     })
 }
 
-/// The size of the file that is copied there and back.
+/// The size of the file that is copied in both directions.
 const BYTES: usize = 4 << 20;
 
-/// An sshd with keys and a configuration of its own.
+/// An sshd with its own keys and configuration.
 struct Server {
     program: Program,
     port: u16,
-    /// What clients ask for.
+    /// The file that clients copy.
     file: PathBuf,
     folder: TempDir,
 }
 
 impl Server {
     fn start(accelerated: Option<&Accelerated>) -> Self {
-        // It executes itself again for each connection, and needs its full path for that.
+        // sshd executes itself again for each connection, and needs its full path for that.
         let mut sshd = Command::new("/usr/sbin/sshd");
         with_conf(&mut sshd, accelerated);
         Self::start_by(sshd)
     }
 
-    /// By a command that has no arguments of sshd's yet.
+    /// Starts sshd with a command without arguments.
     fn start_by(mut sshd: Command) -> Self {
-        // Where sshd confines its child; a running service would have made it.
+        // sshd confines its child to this directory, which a running service would have created.
         fs::create_dir_all("/run/sshd").unwrap();
         let folder = open_folder();
         let path = |name: &str| folder.path().join(name);
@@ -385,7 +384,7 @@ impl Server {
         let port = free_port();
         let names: Vec<_> = CIPHERS.iter().map(|(name, _)| *name).collect();
         let ciphers = names.join(",");
-        // With that level bash does not read the user's start files, which may take long or print.
+        // With that level bash does not read the user's start files, which may be slow or print.
         let conf = format!(
             "Port {port}\nListenAddress 127.0.0.1\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\n\
              StrictModes no\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\nUseDNS no\n\
@@ -416,7 +415,7 @@ impl Server {
         self.client("ssh", accelerated)
     }
 
-    /// ssh, scp or sftp, which trust this server alone and ask for nothing.
+    /// Returns ssh, scp or sftp, which trust only this server and ask no questions.
     fn client(&self, program: &str, accelerated: Option<&Accelerated>) -> Command {
         let mut command = Command::new(program);
         with_conf(&mut command, accelerated);
@@ -432,7 +431,7 @@ impl Server {
             "UserKnownHostsFile=/dev/null",
             "GlobalKnownHostsFile=/dev/null",
             "LogLevel=ERROR",
-            // The default one of this OpenSSH takes a tenth of a second for each key, in its own code.
+            // This OpenSSH's default takes a tenth of a second for each key, in its own code.
             "KexAlgorithms=curve25519-sha256",
         ] {
             command.args(["-o", option]);
@@ -440,7 +439,7 @@ impl Server {
         command
     }
 
-    /// The file down, and up again.
+    /// Downloads the file and uploads it again.
     fn moves_both_ways(&self, accelerated: Option<&Accelerated>, options: &[&str], what: &str) {
         let data = fs::read(&self.file).unwrap();
         let mut ssh = self.ssh(accelerated);
@@ -457,7 +456,7 @@ impl Server {
     }
 }
 
-/// A client in the background, told to end when it is no longer needed.
+/// A client in the background, which is stopped on drop.
 struct Master<'a> {
     socket: PathBuf,
     server: &'a Server,
@@ -488,7 +487,7 @@ impl Drop for Master<'_> {
     }
 }
 
-/// Sends back what comes.
+/// A server that returns what it receives.
 struct Echo {
     port: u16,
 }

@@ -1,5 +1,5 @@
-//! strongSwan with the provider, by its openssl plugin: its own self tests, and tunnels between two network
-//! namespaces with ESP in userland.
+//! strongSwan with the provider, through its openssl plugin: its own self tests, and tunnels between two network namespaces
+//! with ESP in userland.
 
 use std::fs;
 use std::path::Path;
@@ -28,7 +28,7 @@ fn pki_makes_and_checks_certificates_and_passes_its_self_tests() {
         );
         output
     };
-    // What each algorithm said, and which were switched off for what they said.
+    // The result of each algorithm's self test, and the algorithms that were disabled by it.
     let passed = |conf| {
         let said = lossy(&pki(conf, "--gen --type ed25519 --outform pem --debug 2").stderr);
         let lines = said
@@ -75,7 +75,7 @@ fn pki_makes_and_checks_certificates_and_passes_its_self_tests() {
     assert!(lossy(&said).contains("trusted"), "{}", lossy(&said));
 }
 
-/// Prints rates; nothing depends on them.
+/// Prints rates, which no check uses.
 #[test]
 fn a_tunnel_carries_what_was_sent() {
     if !is_root("a tunnel between two network namespaces") {
@@ -101,7 +101,7 @@ fn a_tunnel_carries_what_was_sent() {
     }
 }
 
-/// Sends a file through a tunnel, and says at what rate it came, in Mbit/s.
+/// Sends a file through a tunnel, and returns its rate in Mbit/s.
 fn tunnel(proposal: &str, accelerated: Option<&[Accelerated; 2]>) -> f64 {
     let folder = open_folder();
     let sent = noise_file(&folder.path().join("sent"), BYTES);
@@ -128,7 +128,7 @@ fn tunnel(proposal: &str, accelerated: Option<&[Accelerated; 2]>) -> f64 {
 
 const BYTES: usize = 32 << 20;
 
-/// The openssl plugin has all that is tested: others would be taken before it.
+/// The openssl plugin has everything that is tested; other plugins would take precedence.
 const SELF_TESTS: &str = "\
 pki { load = test-vectors openssl random pem pkcs1 pkcs8 x509 pubkey revocation constraints }
 libstrongswan {

@@ -1,5 +1,5 @@
-//! `openssl` itself with the provider at one end, at the other and at both: TLS with every suite of
-//! ours, files and messages. What is plain at one end is the same at the other.
+//! `openssl` itself with the provider at either end and at both: TLS with every suite of ours, files and messages. The
+//! plaintext is the same at both ends.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -59,9 +59,9 @@ fn every_suite_of_tls_1_2() {
     }
 }
 
-/// With the MAC of what is encrypted, and with that of what is plain (`-no_etm`), which only the
-/// cipher can find behind the padding: ours with SHA-384, since libssl takes the default provider's
-/// AES-CBC-HMAC, which is cipher and MAC in one, for SHA-1 and SHA-256.
+/// With the MAC over the ciphertext, and over the plaintext (`-no_etm`), which only the cipher can find after the padding.
+/// The latter is ours with SHA-384; for SHA-1 and SHA-256 libssl uses the default provider's AES-CBC-HMAC, a combined cipher
+/// and MAC.
 #[test]
 fn every_suite_with_cbc() {
     let site = Site::new();
@@ -130,8 +130,8 @@ fn dtls_1_2() {
     }
 }
 
-/// One bit of a record is turned over on the way to the client: it says so, ends, and the server
-/// hears of it.
+/// One bit of a record is flipped on the way to the client: the client reports it and ends, and the server receives the
+/// alert.
 #[test]
 fn broken_records_are_refused() {
     let site = Site::new();
@@ -163,7 +163,7 @@ fn broken_records_are_refused() {
     }
 }
 
-/// Files that one makes and the other opens.
+/// Files that one side writes and the other opens.
 #[test]
 fn files_and_messages() {
     let site = Site::new();
@@ -244,14 +244,14 @@ fn files_and_messages() {
     }
 }
 
-/// Whether the server and the client take the provider.
+/// Whether the server and the client use the provider.
 const ENDS: [(bool, bool); 3] = [(true, false), (false, true), (true, true)];
 
-/// How much goes both ways.
+/// The amount of data that goes both ways.
 #[derive(Clone, Copy)]
 struct Bulk {
     bytes: usize,
-    /// What is given at once, and the pause behind it: datagrams that come too fast are lost.
+    /// The bytes sent at once, and the pause after them: datagrams that follow too fast are lost.
     piece_bytes: usize,
     pause: Duration,
 }
@@ -332,7 +332,7 @@ impl Site {
         self.folder.path().join(name)
     }
 
-    /// Sends bulk both ways; through an operation of ours, unless it is not ours.
+    /// Sends bulk data both ways, through `operation` of ours unless it is `None`.
     fn talk(&self, ends: (bool, bool), operation: Option<Algorithm>, options: &[&str], bulk: Bulk) {
         let what = format!("{} {ends:?}", options.join(" "));
         let [server, client] = [ends.0, ends.1].map(|is_ours| match is_ours {
@@ -345,16 +345,16 @@ impl Site {
         let (down, up) = (noise(7, bulk.bytes), noise(8, bulk.bytes));
         let (got_down, got_up);
         if bulk.pause.is_zero() {
-            // One way after the other: both programs write until all is gone before they read again.
+            // One direction after the other: both programs write everything before they read again.
             client.feed(up.clone());
             got_up = server.read(bulk.bytes);
             server.feed(down.clone());
             got_down = client.read(bulk.bytes);
         } else {
-            // The server of DTLS hears the client before it can answer.
+            // A DTLS server must hear the client before it can answer.
             client.feed_slowly(up.clone(), bulk);
             server.feed_slowly(down.clone(), bulk);
-            // Both at once: an end whose output nobody reads stops sending as well.
+            // Both directions at once: an end whose output is not read stops sending as well.
             (got_down, got_up) = thread::scope(|scope| {
                 let got_down = scope.spawn(|| client.read(bulk.bytes));
                 let got_up = server.read(bulk.bytes);
@@ -363,7 +363,7 @@ impl Site {
         }
         assert!(got_down == down, "{what}: down, {}", client.stop());
         assert!(got_up == up, "{what}: up, {}", server.stop());
-        // Each end that is ours has encrypted one and decrypted the other.
+        // Each accelerated end has encrypted one direction and decrypted the other.
         let ours = u64::from(ends.0) + u64::from(ends.1);
         if let Some(operation) = operation {
             let through = self.ours.bytes(operation) - before;
@@ -400,7 +400,7 @@ impl Site {
         Program::start(command.args(options), port)
     }
 
-    /// What one makes of `plain` the other turns back, both ways.
+    /// Checks that each side reverses what the other does to `plain`.
     fn agree(&self, plain: &str, arguments: &[&str]) {
         for (from, to) in [(&self.ours, &self.stock), (&self.stock, &self.ours)] {
             let made = self.path("made");
@@ -430,7 +430,7 @@ impl Configured {
         output
     }
 
-    /// The bytes that went through an operation.
+    /// Returns the bytes that went through an operation.
     fn bytes(&self, operation: Algorithm) -> u64 {
         let counted = self.usage.as_ref().unwrap().read();
         let lines = counted
@@ -441,10 +441,10 @@ impl Configured {
     }
 }
 
-/// One that ends with the test.
+/// A program that ends with the test.
 struct Program {
     child: Child,
-    /// What it writes to standard error.
+    /// Its standard error.
     said: NamedTempFile,
     port: u16,
 }
@@ -463,7 +463,7 @@ impl Program {
     }
 
     fn feed_slowly(&mut self, data: Vec<u8>, bulk: Bulk) {
-        // Part of what comes before the end of the handshake is lost. With `-brief` it tells of that.
+        // Part of the input before the end of the handshake is lost. With `-brief` the program reports that end.
         until("the end of the handshake", || {
             self.said().contains("Protocol version: ")
         });
@@ -476,13 +476,13 @@ impl Program {
         });
     }
 
-    /// It stays open when what is returned is gone: `openssl` ends with its input.
+    /// Returns a handle that does not close the input when dropped, because `openssl` ends with its input.
     fn open_stdin(&self) -> File {
         let stdin = self.child.stdin.as_ref().unwrap().as_fd();
         File::from(stdin.try_clone_to_owned().unwrap())
     }
 
-    /// Reads `bytes` bytes, or what there is before the program ends; after [`LIMIT`] it is ended.
+    /// Reads `bytes` bytes, or fewer if the program ends; after [`LIMIT`] the program is killed.
     fn read(&mut self, bytes: usize) -> Vec<u8> {
         let stdout = self.child.stdout.as_ref().unwrap();
         let stdout = File::from(stdout.as_fd().try_clone_to_owned().unwrap());
@@ -498,7 +498,7 @@ impl Program {
         })
     }
 
-    /// Whether it ends by itself, and by no signal.
+    /// Whether the program ends by itself, without a signal.
     fn ends(&mut self) -> bool {
         let mut stdout = self.child.stdout.take().unwrap();
         thread::spawn(move || std::io::copy(&mut stdout, &mut std::io::sink()));
@@ -530,8 +530,7 @@ impl Drop for Program {
     }
 }
 
-/// Passes records on between a client and a server, and turns a bit over in the first long one that
-/// the server sends.
+/// Relays records between a client and a server, and flips a bit in the first long one that the server sends.
 fn turn_a_bit_over(relay: &TcpListener, upstream: u16) {
     let (client, _) = relay.accept().unwrap();
     let server = TcpStream::connect(("127.0.0.1", upstream)).unwrap();
@@ -557,7 +556,7 @@ fn turn_a_bit_over(relay: &TcpListener, upstream: u16) {
     }
 }
 
-/// Without connecting: a server would take that for its client.
+/// Whether a port is open, without connecting: a server would take that for its client.
 fn is_listening(port: u16, is_datagrams: bool) -> bool {
     let (table, state) = match is_datagrams {
         true => ("/proc/net/udp", " 07 "),

@@ -1,5 +1,4 @@
-//! nginx and curl with the provider, over TLS 1.2 and 1.3: what comes through is what was sent, whichever of the two
-//! is accelerated.
+//! nginx and curl with the provider, over TLS 1.2 and 1.3: transfers are unchanged, whichever of the two is accelerated.
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -81,8 +80,8 @@ fn files_go_down_and_up_whoever_is_accelerated() {
     }
 }
 
-/// The records of TLS before RFC 7366: the MAC lies within what is encrypted. OpenSSL has one cipher for
-/// both with SHA-1 and SHA-256, which stays its own.
+/// TLS records before RFC 7366 encrypt the MAC. OpenSSL has combined ciphers for this with SHA-1 and SHA-256, which remain
+/// in use.
 #[test]
 fn records_with_the_mac_inside_go_through_as_well() {
     let (on_server, on_client) = (Accelerated::new(), Accelerated::new());
@@ -94,7 +93,7 @@ fn records_with_the_mac_inside_go_through_as_well() {
     for counters in [&on_server, &on_client] {
         assert!(counters.bytes(Algorithm::Aes256Cbc, Encrypt) >= UP_BYTES);
         assert!(counters.bytes(Algorithm::Aes256Cbc, Decrypt) >= UP_BYTES);
-        // All of these suites have SHA-1 or SHA-256.
+        // All of these suites use SHA-1 or SHA-256.
         assert!(counters.bytes(Algorithm::Aes128Cbc, Encrypt) < UP_BYTES);
     }
 }
@@ -109,7 +108,7 @@ fn a_reload_in_the_middle_disturbs_no_transfer() {
     ] {
         let nginx = Nginx::start(Some(&on_server));
         let data = fs::read(nginx.folder.path().join("down")).unwrap();
-        // It listens before it has forked all of them.
+        // nginx listens before it has forked all of them.
         until("there are workers", || nginx.workers().len() == 3);
         let workers = nginx.workers();
         assert!(workers.iter().all(|pid| has_loaded(*pid, &module())));
@@ -193,7 +192,7 @@ fn without_a_module_that_works_curl_and_nginx_go_on_alone() {
     assert!(wrong.counted().processes > 0);
 }
 
-/// Encrypted and decrypted bytes.
+/// Returns the encrypted and decrypted bytes.
 fn counted(counters: &Accelerated, suite: &Suite) -> (u64, u64) {
     (
         counters.bytes(suite.operation, Encrypt),
@@ -303,7 +302,7 @@ impl Nginx {
         command
     }
 
-    /// One file down and another up.
+    /// Downloads one file and uploads another.
     fn moves_both_ways(&self, accelerated: Option<&Accelerated>, suite: &Suite, port: u16) {
         let read = |path: &Path| fs::read(path).unwrap();
         let place = |name: &str| self.folder.path().join(name);

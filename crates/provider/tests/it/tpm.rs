@@ -1,4 +1,4 @@
-//! Keys of another provider next to ours: those of a TPM, which swtpm simulates, by tpm2-openssl.
+//! Keys of another provider next to ours: those of a TPM simulated by swtpm, through tpm2-openssl.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
@@ -11,14 +11,14 @@ use tempfile::TempDir;
 
 use crate::host::{Accelerated, Program, free_port, run, succeeds, with_conf};
 
-/// A TPM of this test.
+/// A TPM for this test.
 struct Tpm {
     folder: TempDir,
     port: u16,
     _program: Program,
 }
 
-/// Returns a port that nobody listens at, nor at the one behind it.
+/// Returns a port such that it and the next one are free.
 fn two_free_ports() -> u16 {
     loop {
         let port = free_port();
@@ -37,7 +37,7 @@ impl Tpm {
         let port = two_free_ports();
         let mut swtpm = Command::new("swtpm");
         swtpm.args(["socket", "--tpm2", "--flags", "not-need-init,startup-clear"]);
-        // Clients take the second to lie behind the first.
+        // Clients assume that the second port follows the first.
         for (option, port) in [("--server", port), ("--ctrl", port + 1)] {
             swtpm.args([option, &format!("type=tcp,port={port},bindaddr=127.0.0.1")]);
         }
@@ -55,7 +55,7 @@ impl Tpm {
         tpm
     }
 
-    /// `openssl` in the folder, with a configuration that loads the TPM's provider.
+    /// Returns `openssl` in the directory, with a configuration that loads the TPM's provider.
     fn openssl(&self, conf: &str, arguments: &str) -> Command {
         let file = self.folder.path().join("openssl.cnf");
         fs::write(&file, conf).unwrap();
@@ -63,7 +63,7 @@ impl Tpm {
         openssl
             .current_dir(self.folder.path())
             .env("OPENSSL_CONF", file);
-        // Debian's, also for another OpenSSL.
+        // Debian's modules, also for another OpenSSL.
         openssl.env("OPENSSL_MODULES", "/usr/lib/x86_64-linux-gnu/ossl-modules");
         let place = format!("swtpm:host=127.0.0.1,port={}", self.port);
         openssl.env("TPM2OPENSSL_TCTI", place);
@@ -77,7 +77,7 @@ impl Tpm {
     }
 }
 
-/// As tpm2-openssl's manual has it.
+/// The configuration of tpm2-openssl's manual.
 const STOCK: &str = "\
 openssl_conf = init
 [init]
@@ -92,7 +92,8 @@ activate = 1
 default_properties = ?provider=tpm2,tpm2.digest!=yes,tpm2.cipher!=yes
 ";
 
-/// Both are preferred, as `oarlock doctor` says how. Where the TPM is not, its keys sign nowhere, with us or without.
+/// Both providers are preferred, as `oarlock doctor` explains. Without the TPM, its keys cannot sign, with our provider or
+/// without.
 #[test]
 fn keys_of_a_tpm_stay_where_they_are() {
     let tpm = Tpm::start();
@@ -157,7 +158,7 @@ fn keys_of_a_tpm_stay_where_they_are() {
         tpm.stock("dgst -sha256 -verify public.pem -signature signature message");
         tpm.stock("verify -CAfile cert.pem cert.pem");
     }
-    // None of it came to us, and what is ours still does.
+    // None of these operations came to us, but those of our keys still do.
     let counted = ours.counted().private_operations;
     assert_eq!(counted.alone + counted.in_lanes, 0);
     let cipher = "enc -aes-256-cbc -K 00 -iv 00 -in message -out sealed";

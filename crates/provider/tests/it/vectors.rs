@@ -1,4 +1,4 @@
-//! Published vectors, as programs would compute them: through EVP, with the provider.
+//! Published vectors, computed as programs would: through EVP, with the provider.
 
 use std::ptr::null_mut;
 
@@ -6,14 +6,14 @@ use oarlock_vectors::{AeadVector, CbcVector, Padding, cavp, short, wycheproof};
 
 use crate::driver::{Cipher, Context, ctrl, libcrypto};
 
-/// How many bytes a call is given, in turn; 0 is all.
+/// The bytes of successive calls, repeated cyclically; 0 for all.
 const PIECES: [&[usize]; 4] = [&[0], &[1], &[16], &[3, 61, 7, 100, 16, 33]];
 
 #[test]
 fn aes_ctr() {
     let blocks = cavp::aes_blocks().unwrap().into_iter();
     let blocks = blocks.map(|block| {
-        // The keystream block of a counter is that counter encrypted.
+        // A counter's keystream block is the encrypted counter.
         let zeros = vec![0; 16];
         (
             block.source,
@@ -39,7 +39,7 @@ fn aes_ctr() {
     assert!(count > 2000, "{count}");
 }
 
-/// RFC 3713, appendix A: its blocks are those of counters.
+/// RFC 3713, appendix A: its blocks are used as counters.
 #[test]
 fn camellia_ctr() {
     let key = "0123456789abcdeffedcba98765432100011223344556677 8899aabbccddeeff";
@@ -178,7 +178,7 @@ fn check_aead(name: &str, vector: &AeadVector) {
             );
             let bytes = vector.nonce.len() as i32;
             let is_taken = context.ctrl(ctrl::AEAD_SET_IV_BYTES, bytes, null_mut()) == 1;
-            // GCM takes up to 128 bytes in OpenSSL, ChaCha20-Poly1305 just 12.
+            // OpenSSL's GCM accepts up to 128 bytes, ChaCha20-Poly1305 only 12.
             let may_be = match name {
                 "ChaCha20-Poly1305" => bytes == 12,
                 _ => (1..=128).contains(&bytes),
@@ -229,7 +229,7 @@ fn cipher(mode: &str, key: &[u8]) -> Cipher {
     libcrypto().fetch(&format!("AES-{}-{mode}", 8 * key.len()), "oarlock")
 }
 
-/// What the context makes of `input` given in `pieces`; `None` where it refuses one.
+/// Returns the output for `input`, passed in `pieces`; `None` if a call is refused.
 fn updated(context: &Context, input: &[u8], pieces: &[usize]) -> Option<Vec<u8>> {
     let mut output = Vec::new();
     for piece in cut(input, pieces) {

@@ -37,7 +37,7 @@ struct Kdf(*mut c_void);
 impl Kdf {
     fn new(name: &CStr, properties: &CStr) -> Self {
         let functions = functions();
-        // SAFETY: the tests' library context, in which a KDF is fetched by texts that end with a zero.
+        // SAFETY: the library context is the tests', and the texts by which the KDF is fetched are NUL-terminated.
         unsafe {
             let context = libcrypto().library_context();
             let kdf = (functions.EVP_KDF_fetch)(context, name.as_ptr(), properties.as_ptr());
@@ -50,7 +50,7 @@ impl Kdf {
 
     fn set(&self, values: &mut Values) -> Seen {
         let params = values.params();
-        // SAFETY: a live context, and an array that ends.
+        // SAFETY: the context is live, and the array is terminated.
         let done = unsafe { (functions().EVP_KDF_CTX_set_params)(self.0, params.as_ptr()) };
         (done, Vec::new(), errors())
     }
@@ -60,18 +60,18 @@ impl Kdf {
         let params = values.map(Values::params);
         let params = params.as_ref().map_or(null(), |params| params.as_ptr());
         let (derive, place) = (functions().EVP_KDF_derive, output.as_mut_ptr());
-        // SAFETY: a live context, an output of that length, and null or an array that ends.
+        // SAFETY: the context is live, the output has that length, and the array is null or terminated.
         let done = unsafe { derive(self.0, place, bytes, params) };
         if done != 1 {
-            // What a refused call leaves there says nothing.
+            // The output of a refused call is unspecified.
             output.clear();
         }
         (done, output, errors())
     }
 
-    /// No output at all.
+    /// Derives without any output.
     fn derive_nothing(&self) -> Seen {
-        // SAFETY: a live context, and an output of no bytes.
+        // SAFETY: the context is live, and the output has no bytes.
         let done = unsafe { (functions().EVP_KDF_derive)(self.0, null_mut(), 0, null()) };
         (done, Vec::new(), errors())
     }
@@ -80,15 +80,15 @@ impl Kdf {
         let get = functions().EVP_KDF_CTX_get_params;
         let names = ["size", "mode", "digest", "unknown"];
         let (done, left) = asked(script, &names, &mut |params| {
-            // SAFETY: a live context, and an array that ends, whose places have the lengths given there.
+            // SAFETY: the context is live, and the array is terminated and its places have the lengths given there.
             unsafe { get(self.0, params) }
         });
         (done, left, errors())
     }
 
-    /// What it says that can be got and set.
+    /// Returns the lists of gettable and settable parameters.
     fn described(&self) -> Seen {
-        // SAFETY: a live context, whose lists end.
+        // SAFETY: the context is live, and its lists are terminated.
         let lists = unsafe {
             [
                 Param::listed((functions().EVP_KDF_CTX_gettable_params)(self.0)),
@@ -99,35 +99,35 @@ impl Kdf {
     }
 
     fn size(&self) -> Seen {
-        // SAFETY: a live context of a KDF, which tells its size.
+        // SAFETY: the KDF context is live, and the call only reads its size.
         let size = unsafe { (functions().EVP_KDF_CTX_get_kdf_size)(self.0) };
         (1, size.to_ne_bytes().to_vec(), errors())
     }
 
-    /// A copy; `None` where the release cannot copy.
+    /// Returns a copy; `None` if the release cannot copy.
     fn copy(&self) -> Option<Self> {
-        // SAFETY: a live context of a KDF, which is copied.
+        // SAFETY: the KDF context is live; the copy is a new one.
         let copy = unsafe { (functions().EVP_KDF_CTX_dup)(self.0) };
         errors();
         (!copy.is_null()).then_some(Self(copy))
     }
 
     fn reset(&self) {
-        // SAFETY: a live context of a KDF, which is reset.
+        // SAFETY: the KDF context is live; the call resets it.
         unsafe { (functions().EVP_KDF_CTX_reset)(self.0) };
     }
 }
 
 impl Drop for Kdf {
     fn drop(&mut self) {
-        // SAFETY: this context, which nobody else has.
+        // SAFETY: this value owns the context.
         unsafe { (functions().EVP_KDF_CTX_free)(self.0) };
     }
 }
 
 const NAMES: [&CStr; 3] = [c"TLS13-KDF", c"HKDF", c"TLS1-PRF"];
 
-/// A random setting of a KDF, mostly a regular one.
+/// Returns a random setting of a KDF, usually a valid one.
 fn setting(name: &CStr, script: &mut Script, values: Values) -> Values {
     let lengths = [32, 48, 20, 1, 64, 160, 161, 0, 300];
     let mode = |script: &mut Script, values: Values| match script.below(8) {
@@ -198,7 +198,7 @@ fn setting(name: &CStr, script: &mut Script, values: Values) -> Values {
     }
 }
 
-/// Runs a script on both sides; the first call that differs, with both.
+/// Runs a script on both sides; returns the first call that differs, with both results.
 fn run(name: &CStr, seed: u64) -> Result<usize, String> {
     let mut script = Script::new(seed);
     let mut sides = SIDES.map(|side| Kdf::new(name, side));
@@ -270,7 +270,7 @@ fn random_sequences_look_the_same() {
     assert!(calls > 3 * rounds() as usize);
 }
 
-/// What libssl asks for, which must not come from the default provider by a detour.
+/// Returns libssl's settings, which must not reach the default provider indirectly.
 fn tls13(digest: &str, bytes: usize) -> [Values; 3] {
     let secret = |seed| seeded_noise(seed, bytes);
     let base = || {

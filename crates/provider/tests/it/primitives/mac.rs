@@ -36,7 +36,7 @@ struct Mac(*mut c_void);
 impl Mac {
     fn new(side: usize) -> Self {
         let functions = functions();
-        // SAFETY: the tests' library context, in which a MAC is fetched by texts that end with a zero.
+        // SAFETY: the library context is the tests', and the texts by which the MAC is fetched are NUL-terminated.
         unsafe {
             let context = libcrypto().library_context();
             let mac = (functions.EVP_MAC_fetch)(context, c"HMAC".as_ptr(), SIDES[side].as_ptr());
@@ -51,38 +51,38 @@ impl Mac {
         let params = values.map(Values::params);
         let params = params.as_ref().map_or(null(), |params| params.as_ptr());
         let (key, bytes) = key.map_or((null(), 0), |key| (key.as_ptr(), key.len()));
-        // SAFETY: a live context, null or a key with so many bytes, and null or an array that ends.
+        // SAFETY: the context is live, the key is null or has that length, and the array is null or terminated.
         let done = unsafe { (functions().EVP_MAC_init)(self.0, key, bytes, params) };
         (done, Vec::new(), errors())
     }
 
     fn set(&self, values: &mut Values) -> Seen {
         let params = values.params();
-        // SAFETY: a live context, and an array that ends.
+        // SAFETY: the MAC context is live, and the array is terminated.
         let done = unsafe { (functions().EVP_MAC_CTX_set_params)(self.0, params.as_ptr()) };
         (done, Vec::new(), errors())
     }
 
     fn update(&self, data: &[u8]) -> Seen {
-        // SAFETY: a live context, and data with so many bytes.
+        // SAFETY: the context is live, and the data has the length passed.
         let done = unsafe { (functions().EVP_MAC_update)(self.0, data.as_ptr(), data.len()) };
         (done, Vec::new(), errors())
     }
 
     fn finish(&self, room: usize) -> Seen {
-        // An XOF writes more than it says.
+        // An XOF writes more than it reports.
         let (mut tag, mut bytes) = (vec![0; room + 128], 0);
         let (finish, place) = (functions().EVP_MAC_final, tag.as_mut_ptr());
-        // SAFETY: a live context, and a buffer that is longer than `room`.
+        // SAFETY: the context is live, and the buffer is longer than `room`.
         let done = unsafe { finish(self.0, place, &mut bytes, room) };
         tag.truncate(if done == 1 { bytes } else { 0 });
         (done, tag, errors())
     }
 
-    /// How long a tag is, asked with no place for one.
+    /// Returns the tag's length, requested with a null buffer.
     fn tag_bytes(&self) -> Seen {
         let mut bytes = 0;
-        // SAFETY: a live context, and a place for a length.
+        // SAFETY: the context is live, and the length has room.
         let done = unsafe { (functions().EVP_MAC_final)(self.0, null_mut(), &mut bytes, 0) };
         (done, bytes.to_ne_bytes().to_vec(), errors())
     }
@@ -90,16 +90,16 @@ impl Mac {
     fn get(&self, script: &mut Script) -> Seen {
         let get = functions().EVP_MAC_CTX_get_params;
         let names = ["size", "size", "block-size", "digest", "unknown"];
-        // SAFETY: a live context, and an array that ends, with places of the lengths that it says.
+        // SAFETY: the context is live, and the array is terminated and has places of the lengths that it declares.
         let (done, left) = asked(script, &names, &mut |params| unsafe { get(self.0, params) });
-        // Of a place of a wrong type or size releases from 3.2 on raise errors of their own (docs/openssl-differences.md).
+        // For a place of a wrong type or size, releases since 3.2 raise errors of their own (docs/openssl-differences.md).
         errors();
         (done, left, Vec::new())
     }
 
-    /// What it says that can be got and set.
+    /// Returns the lists of gettable and settable parameters.
     fn described(&self) -> Seen {
-        // SAFETY: a live context, whose lists end.
+        // SAFETY: the MAC context is live, and its lists are terminated.
         let lists = unsafe {
             [
                 Param::listed((functions().EVP_MAC_CTX_gettable_params)(self.0)),
@@ -110,7 +110,7 @@ impl Mac {
     }
 
     fn sizes(&self) -> Seen {
-        // SAFETY: a live context of a MAC, which tells its size.
+        // SAFETY: the MAC context is live, and the calls only read its sizes.
         let sizes = unsafe {
             [
                 (functions().EVP_MAC_CTX_get_mac_size)(self.0),
@@ -121,7 +121,7 @@ impl Mac {
     }
 
     fn copy(&self) -> Self {
-        // SAFETY: a live context of a MAC, which is copied.
+        // SAFETY: the MAC context is live; the copy is a new one.
         let copy = unsafe { (functions().EVP_MAC_CTX_dup)(self.0) };
         assert!(!copy.is_null());
         Self(copy)
@@ -130,7 +130,7 @@ impl Mac {
 
 impl Drop for Mac {
     fn drop(&mut self) {
-        // SAFETY: this context, which nobody else has.
+        // SAFETY: this value owns the MAC context.
         unsafe { (functions().EVP_MAC_CTX_free)(self.0) };
     }
 }
@@ -174,13 +174,13 @@ fn setting(script: &mut Script, values: Values) -> Values {
     }
 }
 
-/// Runs a script on both sides; the first call that differs, with both.
+/// Runs a script on both sides; returns the first call that differs, with both results.
 fn run(seed: u64) -> Result<usize, String> {
     let mut script = Script::new(seed);
     let mut sides = [0, 1].map(Mac::new);
     let mut calls = Vec::new();
-    // In the middle of a message the settings of a context are not to be changed (EVP_MAC(3)), and after its end it is to
-    // be begun again.
+    // In the middle of a message a context's settings must not change (EVP_MAC(3)), and after its end the context must be
+    // initialized again.
     let (mut is_begun, mut is_ended) = (false, false);
     for _ in 0..3 + script.below(14) {
         let mut values = Values::default();
@@ -248,7 +248,7 @@ fn random_sequences_look_the_same() {
     assert!(failed.is_empty(), "{} like {}", failed.len(), failed[0]);
 }
 
-/// RFC 4231, test cases 1, 2 and 6: the last one has a key that is hashed first, and is the default provider's.
+/// RFC 4231, test cases 1, 2 and 6: the key of the last one is hashed first, and stays with the default provider.
 #[test]
 fn tags_are_those_of_the_rfc() {
     for (key, message, tags) in [
@@ -286,7 +286,7 @@ fn tags_are_those_of_the_rfc() {
         for (digest, tag) in ["SHA256", "SHA384", "SHA512"].into_iter().zip(tags) {
             let mac = Mac::new(1);
             let mut values = Values::default().text("digest", digest);
-            // The same key again, with and without a look at it, and a copy in the middle.
+            // The same key again, with and without settings, and a copy in the middle.
             for values in [Some(&mut values), None, None] {
                 assert_eq!(mac.init(Some(&key), values).0, 1);
                 mac.update(&message[..4]);

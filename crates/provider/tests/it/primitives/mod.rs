@@ -1,5 +1,5 @@
-//! Key derivation, MACs and key exchange: the default provider's and ours, call by call, with what is regular and with what
-//! is not. Both must do the same, give the same bytes and raise the same errors.
+//! Key derivation, MACs and key exchange: the default provider's and ours, call by call, with valid and invalid arguments.
+//! Both must behave alike, return the same bytes and raise the same errors.
 
 mod hybrid;
 mod kdf;
@@ -11,10 +11,10 @@ use std::ptr::null_mut;
 
 use crate::driver::{Param, libcrypto};
 
-/// The two providers, as properties to fetch by.
+/// The two providers, as property queries.
 pub const SIDES: [&CStr; 2] = [c"provider=default", c"provider=oarlock"];
 
-/// How many random scripts of each kind are run.
+/// Returns the number of random scripts of each kind.
 fn rounds() -> u64 {
     match std::env::var("OARLOCK_DIFFERENTIAL_ROUNDS") {
         Ok(rounds) => rounds.parse().unwrap(),
@@ -22,19 +22,19 @@ fn rounds() -> u64 {
     }
 }
 
-/// What a call did: its result, the bytes it gave, and its errors.
+/// The result of a call, its output, and its errors.
 type Seen = (i32, Vec<u8>, Vec<(u32, u32)>);
 
-/// Errors that stand behind others, which name a file of OpenSSL's: how many of them there are differs with who fetches.
+/// Returns library and reason of the errors that this thread has raised.
 fn errors() -> Vec<(u32, u32)> {
     libcrypto().errors()
 }
 
 const UTF8_STRING: c_uint = 4;
-/// Marks the type of a parameter without a value.
+/// A marker in a parameter's type: it has no value.
 const NOTHING: c_uint = 1 << 31;
 
-/// Types of parameters, and lengths of numbers that are usual and not.
+/// Types of parameters, and usual and unusual lengths of numbers.
 const TYPES: [c_uint; 5] = [
     Param::INTEGER,
     Param::UNSIGNED_INTEGER,
@@ -43,7 +43,7 @@ const TYPES: [c_uint; 5] = [
     Param::OCTET_PTR,
 ];
 
-/// Asks for parameters of these names by places of any type and length, and returns what a call said and left there.
+/// Gets parameters with these names into places of any type and length, and returns the result and the places' contents.
 fn asked(
     script: &mut Script,
     names: &[&str],
@@ -54,7 +54,7 @@ fn asked(
         let name = script.pick(names);
         let data_type = script.pick(&TYPES[..4]);
         let bytes = script.pick(&[4_usize, 8, 8, 4, 1, 3, 16, 32, 80]);
-        // Later releases refuse a name that stands twice.
+        // Later releases refuse a name that occurs twice.
         if places
             .iter()
             .all(|(other, ..)| other.to_bytes() != name.as_bytes())
@@ -68,7 +68,7 @@ fn asked(
         .chain([Param::END])
         .collect();
     let done = get(params.as_mut_ptr());
-    // What a refused call leaves there says nothing.
+    // The output of a refused call is unspecified.
     let left = if done == 1 { places } else { Vec::new() };
     (
         done,
@@ -100,21 +100,21 @@ impl Values {
         self
     }
 
-    /// A natural number, with its lowest octet first.
+    /// Adds a natural number, given with its lowest octet first.
     pub fn number(mut self, key: &str, octets: &[u8]) -> Self {
         let key = CString::new(key).unwrap();
         self.0.push((key, Param::UNSIGNED_INTEGER, octets.to_vec()));
         self
     }
 
-    /// A parameter without a value.
+    /// Adds a parameter without a value.
     fn nothing(mut self, key: &str, data_type: c_uint) -> Self {
         let key = CString::new(key).unwrap();
         self.0.push((key, data_type | NOTHING, Vec::new()));
         self
     }
 
-    /// A value of any type and length.
+    /// Adds a value of any type and length.
     fn value(mut self, key: &str, data_type: c_uint, value: &[u8]) -> Self {
         let key = CString::new(key).unwrap();
         self.0.push((key, data_type, value.to_vec()));
@@ -131,7 +131,7 @@ impl Values {
             .any(|(other, ..)| other.to_bytes() == key.as_bytes())
     }
 
-    /// An array that lives as long as the values. A text has a zero behind it.
+    /// Returns an array that points into the values. A text is followed by a zero.
     pub fn params(&mut self) -> Vec<Param> {
         for (_, data_type, value) in &mut self.0 {
             if *data_type == UTF8_STRING && value.last() != Some(&0) {
@@ -149,7 +149,7 @@ impl Values {
     }
 }
 
-/// Takes choices from a script of random bytes.
+/// A script of random bytes that decides the choices.
 #[derive(Clone)]
 struct Script(std::vec::IntoIter<u8>);
 
@@ -166,7 +166,7 @@ impl Script {
         among[self.below(among.len())]
     }
 
-    /// Bytes of one of these lengths.
+    /// Returns bytes with one of these lengths.
     fn octets(&mut self, lengths: &[usize]) -> Vec<u8> {
         let bytes = self.pick(lengths);
         oarlock_testing::seeded_noise(self.below(256) as u64 + 1, bytes)

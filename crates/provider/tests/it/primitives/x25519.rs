@@ -53,7 +53,7 @@ struct Key(*mut c_void);
 
 impl Drop for Key {
     fn drop(&mut self) {
-        // SAFETY: a key that nobody else has.
+        // SAFETY: this value owns the key.
         unsafe { (functions().EVP_PKEY_free)(self.0) };
     }
 }
@@ -63,7 +63,7 @@ struct Context(*mut c_void);
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: null or a context that nobody else has.
+        // SAFETY: the context is null or owned by this value alone.
         unsafe { (functions().EVP_PKEY_CTX_free)(self.0) };
     }
 }
@@ -72,11 +72,11 @@ impl Drop for Context {
 const SELECTIONS: [c_int; 3] = [0x87, 0x86, 0x84];
 
 impl Key {
-    /// A key by what an export gives.
+    /// Creates a key from the values of an export.
     fn of(properties: &CStr, selection: c_int, values: &mut Values) -> (c_int, Option<Self>) {
         let mut params = values.params();
         let mut key = null_mut();
-        // SAFETY: a live library context, texts and an array that end, and a place for a key.
+        // SAFETY: the library context is live, texts and the array are terminated, and the key has room.
         let done = unsafe {
             let context = Context::of_name(properties);
             assert_eq!((functions().EVP_PKEY_fromdata_init)(context.0), 1);
@@ -92,7 +92,7 @@ impl Key {
 
     fn generate(properties: &CStr, init: unsafe extern "C" fn(*mut c_void) -> c_int) -> Self {
         let mut key = null_mut();
-        // SAFETY: a live library context, a text that ends, and a place for a key.
+        // SAFETY: the library context is live, the text is NUL-terminated, and the key has room.
         unsafe {
             let context = Context::of_name(properties);
             assert_eq!(init(context.0), 1);
@@ -103,7 +103,7 @@ impl Key {
 
     fn octets(&self, name: &CStr) -> (c_int, Vec<u8>) {
         let (mut octets, mut bytes) = (vec![0; 64], 0);
-        // SAFETY: a live key, a text that ends, and places with room.
+        // SAFETY: the key is live, the text is NUL-terminated, and the outputs have room.
         let done = unsafe {
             let get = functions().EVP_PKEY_get_octet_string_param;
             get(self.0, name.as_ptr(), octets.as_mut_ptr(), 64, &mut bytes)
@@ -112,13 +112,13 @@ impl Key {
         (done, octets)
     }
 
-    /// What can be seen of it.
+    /// Returns the key's observable properties.
     fn seen(&self) -> Vec<(c_int, Vec<u8>)> {
         let functions = functions();
         let mut seen: Vec<_> = [c"pub", c"priv", c"encoded-pub-key", c"unknown"]
             .map(|name| self.octets(name))
             .into();
-        // SAFETY: a live key.
+        // SAFETY: the key is live throughout.
         unsafe {
             let context = Context::of_key(self, c"");
             for check in [
@@ -155,7 +155,7 @@ impl Key {
     }
 
     fn provider(&self) -> &CStr {
-        // SAFETY: a live key, whose provider has a name.
+        // SAFETY: the key is live, and its provider has a name.
         unsafe {
             let provider = (functions().EVP_PKEY_get0_provider)(self.0);
             CStr::from_ptr((functions().OSSL_PROVIDER_get0_name)(provider))
@@ -166,7 +166,7 @@ impl Key {
 impl Context {
     fn of_name(properties: &CStr) -> Self {
         let new = functions().EVP_PKEY_CTX_new_from_name;
-        // SAFETY: the tests' library context, and the names of a type and of a provider, which end with a zero.
+        // SAFETY: the library context is the tests', and the names of a type and of a provider are NUL-terminated.
         let context = unsafe {
             new(
                 libcrypto().library_context(),
@@ -180,24 +180,24 @@ impl Context {
 
     fn of_key(key: &Key, properties: &CStr) -> Self {
         let new = functions().EVP_PKEY_CTX_new_from_pkey;
-        // SAFETY: a live library context and key, and a text that ends with a zero.
+        // SAFETY: library context and key are live, and the text is NUL-terminated.
         Self(unsafe { new(libcrypto().library_context(), key.0, properties.as_ptr()) })
     }
 
     fn derive(&self, room: usize) -> Seen {
         let (mut secret, mut bytes) = (vec![0; 64], room);
         let derive = functions().EVP_PKEY_derive;
-        // SAFETY: a live context, a place of 64 bytes, and a length of at most that.
+        // SAFETY: the context is live, the place has 64 bytes, and the length is at most that.
         let done = unsafe { derive(self.0, secret.as_mut_ptr(), &mut bytes) };
         secret.truncate(if done == 1 { bytes } else { 0 });
         (done, secret, errors())
     }
 }
 
-/// A secret by RFC 7748's function, with a key of one provider and a peer's of another.
+/// Computes a secret with RFC 7748's function, from a key of one provider and a peer's of another.
 fn agreed(properties: &CStr, own: &Key, peer: &Key) -> Seen {
     let context = Context::of_key(own, properties);
-    // SAFETY: a live context and key.
+    // SAFETY: context and key are live.
     unsafe {
         assert_eq!((functions().EVP_PKEY_derive_init)(context.0), 1);
         let done = (functions().EVP_PKEY_derive_set_peer)(context.0, peer.0);
@@ -235,7 +235,7 @@ fn keys_pass_between_the_providers() {
     let init = functions().EVP_PKEY_keygen_init;
     for side in SIDES {
         let own = Key::generate(side, init);
-        // As RFC 7748, section 5 fixes the bits of a key.
+        // RFC 7748, section 5, fixes these bits of a key.
         let (_, private) = own.octets(c"priv");
         assert_eq!((private[0] & 7, private[31] & 192), (0, 64));
         for other in SIDES {
@@ -258,7 +258,7 @@ fn keys_pass_between_the_providers() {
     }
 }
 
-/// libssl makes a key from the parameters of another, and sets the share that the peer has sent.
+/// libssl creates a key with the parameters of another, and sets the share that the peer has sent.
 #[test]
 fn a_share_is_set_in_a_blank_key() {
     for side in SIDES {
@@ -266,7 +266,7 @@ fn a_share_is_set_in_a_blank_key() {
         let blank = Key::generate(side, functions().EVP_PKEY_paramgen_init);
         assert!(blank.octets(c"priv").1.is_empty());
         let share = [9; 32];
-        // SAFETY: live keys, and a share of so many bytes.
+        // SAFETY: the keys are live, and the share has the length passed.
         unsafe {
             let set = functions().EVP_PKEY_set1_encoded_public_key;
             assert_eq!((functions().EVP_PKEY_copy_parameters)(blank.0, own.0), 1);
@@ -279,7 +279,7 @@ fn a_share_is_set_in_a_blank_key() {
     }
 }
 
-/// What a release alone knows of a key, asked for together with its octets, leaves them as they are.
+/// Properties that only some releases know, requested together with the octets, do not affect those.
 #[test]
 fn octets_are_told_with_what_is_unknown() {
     for side in SIDES {
@@ -292,7 +292,7 @@ fn octets_are_told_with_what_is_unknown() {
                 Param::new(name, super::UTF8_STRING, more.as_mut_ptr(), 32),
                 Param::END,
             ];
-            // SAFETY: a live key, and an array that ends, with places of the lengths that it says.
+            // SAFETY: the key is live, and the array is terminated and has places of the lengths that it declares.
             let done = unsafe { (functions().EVP_PKEY_get_params)(key.0, params.as_mut_ptr()) };
             assert_eq!((done, &public[..]), (1, &expected[..]), "{side:?} {name:?}");
         }
@@ -300,14 +300,14 @@ fn octets_are_told_with_what_is_unknown() {
     }
 }
 
-/// By what the configuration prefers, keys are ours from generation on.
+/// With the configuration's preference, keys are ours from generation on.
 #[test]
 fn keys_are_generated_here() {
     let key = Key::generate(c"", functions().EVP_PKEY_keygen_init);
     assert_eq!(key.provider(), c"oarlock");
 }
 
-/// Names of parameters of a key.
+/// Names of a key's parameters.
 const NAMES: [&str; 9] = [
     "pub",
     "priv",
@@ -320,10 +320,10 @@ const NAMES: [&str; 9] = [
     "unknown",
 ];
 
-/// What a step returns, and what it writes.
+/// The result of a step, and its output.
 type Step = (c_int, Vec<u8>);
 
-/// Steps of a key exchange in any order, with peers of this provider and of the other, and copies of the context.
+/// Performs the steps of a key exchange in any order, with peers of both providers, and copies of the context.
 ///
 /// # Safety
 /// The peers are live keys.
@@ -336,7 +336,7 @@ unsafe fn exchange(
     let mut context = Context::of_key(own, side);
     let mut seen = Vec::new();
     for step in steps {
-        // SAFETY: live contexts, the caller's keys, and places with room.
+        // SAFETY: contexts and the caller's keys are live, and outputs have room.
         unsafe {
             let functions = functions();
             seen.push(match step {
@@ -374,7 +374,7 @@ fn values(script: &mut Script) -> Values {
     for _ in 0..1 + script.below(2) {
         let name = script.pick(&["priv", "pub", "pub", "group"]);
         let bytes = script.pick(&[32, 32, 32, 32, 31, 33, 0]);
-        // 4.0 refuses a name that stands twice.
+        // 4.0 refuses a name that occurs twice.
         if values.has(name) {
             continue;
         }
@@ -389,14 +389,14 @@ fn values(script: &mut Script) -> Values {
     values
 }
 
-/// Runs a script on both sides; the first call that differs, with both.
+/// Runs a script on both sides; returns the first call that differs, with both results.
 fn run(seed: u64) -> Result<(), String> {
     let mut script = Script::new(seed);
     let mut keys: [Vec<Key>; 2] = [Vec::new(), Vec::new()];
     let mut calls = Vec::new();
     for _ in 0..6 {
         let values = values(&mut script);
-        // 4.0 crashes at a private key alone that is not to be taken.
+        // 4.0 crashes on a private key alone that it refuses.
         let selection = match values.has("priv") && !values.has("pub") {
             true => SELECTIONS[0],
             false => script.pick(&SELECTIONS),
@@ -430,7 +430,7 @@ fn run(seed: u64) -> Result<(), String> {
         let others = keys.each_ref().map(|keys| keys[other].0);
         let mut seen = keys.iter_mut().zip(SIDES).zip([others[1], others[0]]).map(
             |((keys, side), elsewhere)| {
-                // SAFETY: live keys and contexts, and a share of so many bytes.
+                // SAFETY: keys and contexts are live, and the share has the length passed.
                 unsafe {
                     match what {
                         0 => (keys[one].seen(), errors()),
@@ -456,7 +456,7 @@ fn run(seed: u64) -> Result<(), String> {
                             let seen = asked(&mut asks.clone(), &NAMES, &mut |params| {
                                 get(keys[one].0, params)
                             });
-                            // Of a wrong type or size releases from 3.2 on raise errors of their own.
+                            // For a wrong type or size, releases since 3.2 raise errors of their own.
                             errors();
                             (vec![seen], Vec::new())
                         }
@@ -501,13 +501,13 @@ fn random_sequences_look_the_same() {
     assert!(failed.is_empty(), "{} like {}", failed.len(), failed[0]);
 }
 
-/// Contexts that are copied, or have no key or no peer.
+/// Contexts that are copied, or lack a key or a peer.
 #[test]
 fn contexts_are_copied_and_refuse_what_is_missing() {
     for side in SIDES {
         let [own, peer] = [1, 2].map(|byte| Key::private(side, &[byte; 32]));
         let context = Context::of_key(&own, side);
-        // SAFETY: live contexts and keys.
+        // SAFETY: contexts and keys are live.
         unsafe {
             assert_eq!((functions().EVP_PKEY_derive_init)(context.0), 1);
             let missing = context.derive(32);

@@ -1,4 +1,4 @@
-//! Calls of EVP, made at random, and what a caller sees of each.
+//! Random calls of EVP, and their observable results.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt::Write as _;
@@ -46,27 +46,27 @@ fn messages() -> &'static Messages {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
-    /// With settings or without.
+    /// Begins, with or without settings.
     DigestSignInit(Setting),
     DigestVerifyInit(Setting),
-    /// With the name of a hash function, which these keys refuse.
+    /// Begins with the name of a hash function, which these keys refuse.
     Named,
-    /// Once more, without a key.
+    /// Begins again, without a key.
     Again,
-    /// Since release 3.4, as the next two: without a hash function, and of digests.
+    /// Begins without a hash function, available since 3.4 like the next two, which handle digests.
     SignMessageInit(Setting),
     VerifyMessageInit(Setting),
     SignInit,
     Set(Setting),
-    /// A signature of so many bytes, into so many more or fewer than it needs.
+    /// Signs this many bytes, with more or less room than needed by this number of bytes.
     Sign(usize, isize),
     Size,
-    /// The verification of a signature of so many bytes.
+    /// Verifies a signature of this many bytes.
     Verify(usize),
-    /// A message in pieces.
+    /// Processes a piece of a message.
     Update(usize),
     Final,
-    /// A copy, which goes on in place of the original.
+    /// Replaces the original by a copy.
     Replace,
     Get,
 }
@@ -138,13 +138,13 @@ pub fn program(rng: &mut StdRng) -> Vec<Call> {
     calls
 }
 
-/// The contexts of one side, and what they have made.
+/// The contexts of one side, and their signatures.
 pub struct Contexts {
     functions: &'static RsaFunctions,
     name: &'static CStr,
     pub context: *mut c_void,
     message: *mut c_void,
-    /// The settings of `message`, which owns them; null for what goes by `context`.
+    /// The settings of `message`, which owns them; null for operations on `context`.
     settings: *mut c_void,
     verifies: bool,
     is_begun: bool,
@@ -159,7 +159,7 @@ fn data() -> Vec<u8> {
 impl Contexts {
     pub fn new(name: &'static CStr, side: &Side, key: &RsaKey) -> Self {
         let functions = functions();
-        // SAFETY: the library context and the key, of any type, are live, and the property query ends with a zero.
+        // SAFETY: the library context and the key, of any type, are live, and the property query is NUL-terminated.
         unsafe {
             let context = (functions.EVP_PKEY_CTX_new_from_pkey)(
                 libcrypto().library_context(),
@@ -180,8 +180,8 @@ impl Contexts {
         }
     }
 
-    /// What a caller sees of it. `None` for a call that is not to be made: releases use what was not begun through pointers to
-    /// nothing.
+    /// Makes a call and returns its observable result. `None` for a call that must not be made: releases use a context that
+    /// was not begun through null pointers.
     pub fn call(&mut self, call: Call, side: &Side, key: &RsaKey) -> Option<String> {
         let functions = self.functions;
         let data = data();
@@ -199,8 +199,8 @@ impl Contexts {
             return None;
         }
         let mut seen = String::new();
-        // SAFETY: all contexts and the key are live, names end with a zero, and each length is that of the buffer next to it, or
-        // smaller where a wrong length is what is tested.
+        // SAFETY: all contexts and the key are live, names are NUL-terminated, and each length is that of the buffer next to
+        // it, or smaller in tests of wrong lengths.
         unsafe {
             let result = match call {
                 Call::DigestSignInit(setting) | Call::DigestVerifyInit(setting) => {
@@ -249,7 +249,7 @@ impl Contexts {
                     let result = self.sign(place.as_mut_ptr(), &mut room, &data[..length]);
                     if result == 1 {
                         place.truncate(room);
-                        // Those of Ed25519 are not random.
+                        // Signatures of Ed25519 are not random.
                         if room == 64 {
                             let _ = write!(seen, "{place:02x?} ");
                         }
@@ -341,7 +341,7 @@ impl Contexts {
     /// `place` is null, or has as many bytes as `room` says.
     unsafe fn sign(&self, place: *mut u8, room: &mut usize, message: &[u8]) -> c_int {
         let (first, bytes) = (message.as_ptr(), message.len());
-        // SAFETY: the contexts are live, and the place is as the caller says.
+        // SAFETY: the contexts are live, and the caller guarantees the place.
         unsafe {
             match self.settings.is_null() {
                 true => (self.functions.EVP_PKEY_sign)(self.context, place, room, first, bytes),
@@ -350,7 +350,7 @@ impl Contexts {
         }
     }
 
-    /// Begins a message: with a key, or once more with the last one.
+    /// Begins a message with a key, or again with the last one.
     ///
     /// # Safety
     /// `key` is null or live.
@@ -367,7 +367,7 @@ impl Contexts {
         };
         let (mut settings, mut number) = (null_mut(), 0);
         let params = setting.params(&mut number);
-        // SAFETY: the context is live, as the caller says of the key, and names and queries end with a zero.
+        // SAFETY: the context is live, the caller guarantees that for the key, and names and queries are NUL-terminated.
         let result = unsafe {
             init(
                 self.message,
@@ -387,15 +387,15 @@ impl Contexts {
     pub fn verified(&self, message: &[u8], signature: &[u8]) -> String {
         let verify = one_shot().EVP_DigestVerify;
         let (given, bytes) = (signature.as_ptr(), signature.len());
-        // SAFETY: the context was begun to verify, and lengths are those of their slices.
+        // SAFETY: the context was begun for verification, and lengths are those of their slices.
         let result = unsafe { verify(self.message, given, bytes, message.as_ptr(), message.len()) };
         format!("{result} {:?}", libcrypto().errors())
     }
 
-    /// Parameters that can be set and got.
+    /// Returns the parameters that can be set and got.
     pub fn described(&self) -> [Vec<(String, u32)>; 2] {
         let functions = self.functions;
-        // SAFETY: the context is live, and its lists end.
+        // SAFETY: the context is live, and both of its lists are terminated.
         unsafe {
             [
                 Param::listed((functions.EVP_PKEY_CTX_settable_params)(self.settings())),
@@ -406,7 +406,7 @@ impl Contexts {
 }
 
 impl Setting {
-    /// An array that lives as long as `number`.
+    /// Returns an array that points to `number`.
     fn params(self, number: &mut c_int) -> [Param; 2] {
         let octets = |key, text: &'static str| {
             Param::new(

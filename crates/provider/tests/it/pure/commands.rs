@@ -1,4 +1,4 @@
-//! Whole commands, with keys that go from one to the next through files; connections; and a fork.
+//! Whole commands, with keys that they exchange in files; connections; and a fork.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,7 +22,7 @@ fn keys_go_from_command_to_command_as_stock() {
         }
     }
     for by_us in [true, false] {
-        // A message that was altered.
+        // An altered message.
         let mut wrong = place.command(
             "pkeyutl -verify -rawin -pubin -inkey public.pem -in extensions -sigfile signature",
         );
@@ -41,7 +41,7 @@ fn keys_go_from_command_to_command_as_stock() {
     }
 }
 
-/// Both ends of TLS with and without the provider, with certificates of Ed25519; behind releases that have it, of ML-DSA.
+/// Both ends of TLS with and without the provider, with certificates of Ed25519, and of ML-DSA with releases that have it.
 #[test]
 fn connections_are_authenticated() {
     let place = Place::new();
@@ -60,12 +60,12 @@ fn connections_are_authenticated() {
     }
 }
 
-/// `folder` has another release of OpenSSL.
+/// Connects both ends; `folder` has another release of OpenSSL.
 fn connect(place: &Place, folder: Option<&Path>, key: &str, versions: &[&str]) {
     let command = |line: &str, is_ours: bool| {
         let mut command = place.command(line);
         if let Some(folder) = folder {
-            // The tests' own commands get the libraries that these run with.
+            // The tests' own commands get the libraries that these tests run with.
             command = Command::new("env");
             command.arg(format!("LD_LIBRARY_PATH={}", folder.join("lib").display()));
             command.current_dir(place.folder.path());
@@ -92,7 +92,7 @@ fn connect(place: &Place, folder: Option<&Path>, key: &str, versions: &[&str]) {
                 "s_client -connect 127.0.0.1:{port} {version} -CAfile server.crt -verify_return_error -cert server.crt \
                  -key server.pem -ign_eof"
             );
-            // The server answers and closes: only then has it verified the client, too.
+            // The server answers and closes, which shows that it has verified the client, too.
             let output = run_with(
                 &mut command(&line, client_is_ours),
                 b"GET / HTTP/1.0\r\n\r\n",
@@ -109,8 +109,7 @@ fn connect(place: &Place, folder: Option<&Path>, key: &str, versions: &[&str]) {
     }
 }
 
-/// A context that is begun before a fork signs in the child and in the parent, with the key's first signature made before
-/// and after.
+/// A context begun before a fork signs in the child and in the parent, with the key's first signature made before and after.
 #[test]
 fn a_fork_falls_into_a_context() {
     let place = Place::new();
@@ -127,7 +126,7 @@ fn a_fork_falls_into_a_context() {
     assert_eq!(output.stdout, b"oarlock\n");
 }
 
-/// Each begins with who runs it.
+/// Each command begins with the side that runs it.
 const COMMANDS: [&str; 10] = [
     "ours genpkey -algorithm ED25519 -out key.pem",
     "both pkey -in key.pem -pubout -out public.pem",

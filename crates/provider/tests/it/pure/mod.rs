@@ -1,4 +1,4 @@
-//! Keys that sign whole messages, Ed25519 and ML-DSA: through this provider they are those of the default one, call by call.
+//! Keys that sign whole messages, Ed25519 and ML-DSA: this provider behaves like the default one, call by call.
 
 mod calls;
 mod commands;
@@ -15,7 +15,7 @@ use self::calls::{Call, Contexts, SIDES, Setting, functions, program};
 use crate::driver::libcrypto;
 use crate::driver::rsa::{RsaKey, provider_name};
 
-/// The types that this release has.
+/// Returns the types that this release has.
 fn types() -> &'static [&'static CStr] {
     match libcrypto().release() >= (3, 5) {
         true => &[c"ED25519", c"ML-DSA-44", c"ML-DSA-65", c"ML-DSA-87"],
@@ -26,7 +26,7 @@ fn types() -> &'static [&'static CStr] {
 fn generated(name: &CStr, query: &CStr) -> RsaKey {
     let functions = functions();
     let mut key = null_mut();
-    // SAFETY: names and queries end with a zero. What EVP makes is checked before it is used; the generator is freed once.
+    // SAFETY: names and queries are NUL-terminated. EVP's results are checked before use; the generator is freed once.
     unsafe {
         let context = libcrypto().library_context();
         let new = functions.EVP_PKEY_CTX_new_from_name;
@@ -39,11 +39,11 @@ fn generated(name: &CStr, query: &CStr) -> RsaKey {
     RsaKey { functions, key }
 }
 
-/// The same key in the provider that `query` demands.
+/// Returns the same key in the provider that `query` requires.
 fn copied(name: &CStr, key: &RsaKey, query: &CStr, selection: c_int) -> RsaKey {
     let functions = functions();
     let (mut copy, mut params) = (null_mut(), null_mut());
-    // SAFETY: the key is live; what EVP returns is checked before it is used, and freed once.
+    // SAFETY: the key is live; EVP's results are checked before use, and freed once.
     unsafe {
         let context = libcrypto().library_context();
         let new = functions.EVP_PKEY_CTX_new_from_name;
@@ -62,7 +62,7 @@ fn copied(name: &CStr, key: &RsaKey, query: &CStr, selection: c_int) -> RsaKey {
     }
 }
 
-/// A key where each side has its own.
+/// Returns a key in each side's provider.
 fn on_every_side(name: &CStr, selection: c_int) -> [RsaKey; SIDES.len()] {
     let key = generated(name, c"provider=default");
     SIDES
@@ -75,7 +75,7 @@ fn rounds() -> u64 {
     rounds.map_or(2000, |rounds| rounds.parse().unwrap())
 }
 
-/// A signature of the first 100 bytes by the default provider's key: good, or damaged in one of three ways.
+/// Returns a signature of the first 100 bytes by the default provider's key, valid or damaged in one of three ways.
 fn signature(name: &'static CStr, key: &RsaKey, damage: usize) -> Vec<u8> {
     let mut contexts = Contexts::new(name, &SIDES[0], key);
     for call in [Call::DigestSignInit(Setting::None), Call::Sign(100, 0)] {
@@ -151,7 +151,7 @@ fn every_call_does_what_the_default_provider_does() {
     assert!(refused > all / 20, "{refused} signatures refused");
 }
 
-/// Messages of every length around those of blocks.
+/// Messages of every length around block lengths.
 #[test]
 fn what_one_side_signs_every_side_verifies() {
     let mut verified = 0;
@@ -204,14 +204,14 @@ fn keys_stay_where_they_were_made_and_signatures_come_here() {
     }
 }
 
-/// Generation, copies, comparison, and the way to the default provider and back.
+/// Generation, copies, comparison, and moves to the default provider and back.
 #[test]
 fn a_key_of_ours_is_whole() {
     let functions = functions();
     for name in types() {
         let key = generated(name, c"provider=oarlock");
         assert_eq!(key.provider(), "oarlock");
-        // SAFETY: the key is live, and each copy is freed by the value that holds it.
+        // SAFETY: the key is live, and the value that holds a copy frees it.
         unsafe {
             let copy = RsaKey {
                 functions,
@@ -236,7 +236,7 @@ fn a_key_of_ours_is_whole() {
     assert_eq!(libcrypto().errors(), []);
 }
 
-/// The settings and lists of a context are those of the default provider at each moment.
+/// The settings and lists of a context equal those of the default provider at each moment.
 #[test]
 fn contexts_describe_themselves_as_the_default_providers_do() {
     for name in types() {
@@ -264,7 +264,7 @@ fn contexts_describe_themselves_as_the_default_providers_do() {
     libcrypto().errors();
 }
 
-/// Many threads sign and verify with one key at once, from its first use on.
+/// Many threads sign and verify with one key concurrently, from its first use on.
 #[test]
 fn threads_share_a_key() {
     for name in types() {
@@ -284,7 +284,7 @@ fn threads_share_a_key() {
                             key: pointer as *mut c_void,
                         });
                         let mut contexts = Contexts::new(name, side, &key);
-                        // One of them goes to the default provider's key.
+                        // One thread uses the default provider's key.
                         let setting = match thread == 3 && libcrypto().release() >= (3, 2) {
                             true => Setting::Context(""),
                             false => Setting::None,

@@ -1,4 +1,4 @@
-//! Project Wycheproof's sets for Ed25519 and ML-DSA, through EVP: each side takes what it must, and nothing else.
+//! Project Wycheproof's sets for Ed25519 and ML-DSA, through EVP: each side accepts what it must, and nothing else.
 
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -11,11 +11,11 @@ use super::{PUBLIC_KEY, types};
 use crate::driver::rsa::RsaKey;
 use crate::driver::{Param, libcrypto};
 
-/// A public key in the provider that `query` demands; `None` if it is none.
+/// Creates a public key in the provider that `query` requires; `None` if it is invalid.
 fn public(name: &CStr, query: &CStr, octets: &[u8]) -> Option<RsaKey> {
     let functions = functions();
     let mut key = null_mut();
-    // SAFETY: what EVP returns is checked before it is used, and freed once; the octets stay as long as they are used.
+    // SAFETY: EVP's results are checked before use, and freed once; the octets outlive the calls.
     let made = unsafe {
         let context = libcrypto().library_context();
         let new = functions.EVP_PKEY_CTX_new_from_name;

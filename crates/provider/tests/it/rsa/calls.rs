@@ -1,4 +1,4 @@
-//! Calls of EVP, made at random, and what a caller sees of each.
+//! Random calls of EVP, and their observable results.
 
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use rand::rngs::StdRng;
 use crate::driver::rsa::{RsaFunctions, RsaKey};
 use crate::driver::{Param, libcrypto};
 
-/// Where key and operation are.
+/// The providers of key and operation.
 pub struct Side {
     pub name: &'static str,
     /// Property queries for the key and for its operations.
@@ -24,13 +24,13 @@ pub const SIDES: [Side; 3] = [
         key: c"provider=default",
         operations: c"provider=default",
     },
-    // As configurations of ours have it.
+    // The queries of our configurations.
     Side {
         name: "accelerated",
         key: c"provider=default",
         operations: c"?oarlock.accelerated=yes",
     },
-    // As one without our second clause may have it.
+    // The queries of a possible configuration without our second clause.
     Side {
         name: "all ours",
         key: c"provider=oarlock",
@@ -49,7 +49,7 @@ pub enum Call {
     Digest(&'static str),
     Mgf1(&'static str),
     Salt(c_int),
-    /// A signature of so many bytes, into so many more or fewer than it needs.
+    /// Signs this many bytes, with more or less room than needed by this number of bytes.
     Sign(usize, isize),
     Size,
     Verify(usize),
@@ -132,7 +132,7 @@ pub fn program(rng: &mut StdRng) -> Vec<Call> {
     calls
 }
 
-/// The contexts of one side, and what they have made.
+/// The contexts of one side, and their signatures.
 pub struct Contexts {
     pub functions: &'static RsaFunctions,
     pub context: *mut c_void,
@@ -153,7 +153,7 @@ const UTF8_STRING: u32 = 4;
 impl Contexts {
     pub fn new(side: &Side, key: &RsaKey) -> Self {
         let functions = key.functions;
-        // SAFETY: library context and key are live, and the property query ends with a zero.
+        // SAFETY: library context and key are live, and the query for properties is NUL-terminated.
         unsafe {
             let context = (functions.EVP_PKEY_CTX_new_from_pkey)(
                 libcrypto().library_context(),
@@ -172,7 +172,7 @@ impl Contexts {
         }
     }
 
-    /// What a caller sees of it.
+    /// Makes a call and returns its observable result.
     pub fn call(&mut self, call: &Call, side: &Side, key: &RsaKey) -> String {
         let functions = self.functions;
         let data: Vec<u8> = (0..=255).cycle().take(512).collect();
@@ -183,8 +183,8 @@ impl Contexts {
             self.context
         };
         let mut seen = String::new();
-        // SAFETY: all contexts and the key are live, names end with a zero, and each length is that of the buffer
-        // next to it, or smaller where a wrong length is what is tested.
+        // SAFETY: the contexts and the key are live, names are NUL-terminated, and each length is that of the buffer next to
+        // it, or smaller in tests of wrong lengths.
         unsafe {
             let result = match *call {
                 Call::SignInit => (functions.EVP_PKEY_sign_init)(self.context),
@@ -281,7 +281,7 @@ impl Contexts {
                 ),
                 Call::Recover(more) => {
                     let mut room = key.bytes().saturating_add_signed(more);
-                    // The default provider takes no notice of the room where no hash function is set.
+                    // The default provider ignores the room if no hash function is set.
                     let mut place = vec![0; key.bytes()];
                     let result = (functions.EVP_PKEY_verify_recover)(
                         self.context,
@@ -336,7 +336,7 @@ impl Contexts {
         seen
     }
 
-    /// A signature into `more` bytes than it needs; what is random of it is verified by the default provider.
+    /// Signs with `more` bytes of room than needed; the default provider verifies random signatures.
     fn sign(
         &mut self,
         key: &RsaKey,
@@ -355,7 +355,7 @@ impl Contexts {
                 self.settings
             };
             let mut padding = 0;
-            // SAFETY: `settings` is one of this value's live contexts, and `padding` this function's.
+            // SAFETY: `settings` is one of this value's live contexts, and `padding` belongs to this function.
             unsafe { (self.functions.EVP_PKEY_CTX_get_rsa_padding)(settings, &mut padding) };
             let _ = match padding {
                 6 => write!(seen, "PSS {room} "),

@@ -1,4 +1,4 @@
-//! Whole commands, with keys that go from one to the next through files.
+//! Whole commands, with keys that they exchange in files.
 
 use std::fs;
 use std::process::Command;
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::host::{Accelerated, has_lanes, run, succeeds, with_conf};
 
-/// A folder, in which `openssl` runs with the provider and without.
+/// A directory in which `openssl` runs with and without the provider.
 pub struct Place {
     pub folder: TempDir,
     pub accelerated: Accelerated,
@@ -34,7 +34,7 @@ impl Place {
         command
     }
 
-    /// With the provider.
+    /// Runs a command with the provider and returns its output.
     #[track_caller]
     pub fn ours(&self, arguments: &str) -> String {
         let output = succeeds(self.accelerated.apply(&mut self.command(arguments)));
@@ -47,7 +47,7 @@ impl Place {
         String::from_utf8_lossy(&output).into_owned()
     }
 
-    /// Private operations with the provider.
+    /// Returns the private operations with the provider.
     fn signed(&self) -> u64 {
         let counted = self.accelerated.counted().private_operations;
         counted.alone + counted.in_lanes
@@ -105,12 +105,12 @@ fn keys_go_from_command_to_command_as_stock() {
     let opened =
         place.ours("pkeyutl -decrypt -inkey key.pem -in sealed -pkeyopt rsa_padding_mode:oaep");
     assert_eq!(opened, "a message");
-    // A locked key still asks for its passphrase, and a wrong one is refused.
+    // An encrypted key still needs its passphrase, and a wrong one is refused.
     let mut wrong = place.command("rsa -in locked.pem -passin pass:y -noout");
     assert!(!run(place.accelerated.apply(&mut wrong)).status.success());
 }
 
-/// It issues and revokes, and answers for what it has issued; what it signs is taken by stock OpenSSL.
+/// The authority issues, revokes and answers status requests; stock OpenSSL accepts its signatures.
 #[test]
 fn an_authority_works_as_stock() {
     if !has_lanes() {
@@ -161,7 +161,7 @@ fn an_authority_works_as_stock() {
     );
 }
 
-/// Lengths for which there are no lanes stay with the default provider.
+/// Lengths without lanes stay with the default provider.
 #[test]
 fn very_long_keys_work_as_stock() {
     if !has_lanes() {

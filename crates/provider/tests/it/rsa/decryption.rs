@@ -1,4 +1,4 @@
-//! Encryption and decryption through this provider are those of the default one, call by call.
+//! Encryption and decryption: this provider behaves like the default one, call by call.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::fmt::Write as _;
@@ -28,7 +28,8 @@ pub enum Call {
     ClientVersion(c_uint),
     NegotiatedVersion(c_uint),
     ImplicitRejection(c_uint),
-    /// One of the ciphertexts, into so many more or fewer bytes than the modulus has, perhaps where it lies itself.
+    /// Decrypts one of the ciphertexts, into a buffer longer or shorter than the modulus by this number of bytes, possibly
+    /// in place.
     Decrypt(usize, isize, bool),
     /// Encrypts this many bytes.
     Encrypt(usize),
@@ -37,7 +38,7 @@ pub enum Call {
     Get,
 }
 
-/// RSA_PKCS1_PADDING and others.
+/// RSA_PKCS1_PADDING and other constants.
 pub const PKCS1: c_int = 1;
 const NONE: c_int = 3;
 pub const OAEP: c_int = 4;
@@ -110,7 +111,7 @@ impl<'a> Decrypter<'a> {
         let query = side.operations.as_ptr();
         let library_context = libcrypto().library_context();
         let new_from_pkey = functions.EVP_PKEY_CTX_new_from_pkey;
-        // SAFETY: library context and key are live, and the property query ends with a zero.
+        // SAFETY: library context and key are live, and the query is NUL-terminated.
         let context = unsafe { new_from_pkey(library_context, key.key, query) };
         assert!(!context.is_null());
         Self {
@@ -122,7 +123,7 @@ impl<'a> Decrypter<'a> {
 
     fn set(&self, name: &std::ffi::CStr, data_type: c_uint, data: *mut u8, bytes: usize) -> c_int {
         let params = [Param::new(name, data_type, data, bytes), Param::END];
-        // SAFETY: the context is live; the parameters end with END, and the callers give a buffer of `bytes`.
+        // SAFETY: the context is live; the parameters end with END, and the callers pass a buffer of `bytes`.
         unsafe { (self.functions.EVP_PKEY_CTX_set_params)(self.context, params.as_ptr()) }
     }
 
@@ -152,8 +153,8 @@ impl<'a> Decrypter<'a> {
     /// Returns the message, or `None` if it is refused.
     pub fn decrypt(&self, ciphertext: &[u8]) -> Option<Vec<u8>> {
         let (mut place, mut room) = (vec![0; self.key.bytes()], self.key.bytes());
-        // SAFETY: the context is live; the message has room for as many bytes as the key, and the ciphertext is a slice of
-        // its length.
+        // SAFETY: the context is live; the message has room for the key's length, and the ciphertext is a slice of its
+        // length.
         let result = unsafe {
             (self.functions.EVP_PKEY_decrypt)(
                 self.context,
@@ -167,7 +168,7 @@ impl<'a> Decrypter<'a> {
         (result == 1).then_some(place)
     }
 
-    /// As a number: OpenSSL 3.0 crashes where the function for it meets that of TLS, which has no name.
+    /// Returns the padding as a number: OpenSSL 3.0 crashes when its getter meets the padding of TLS, which has no name.
     fn padding(&self) -> c_int {
         let mut padding = -77;
         let place = std::ptr::from_mut(&mut padding).cast();
@@ -175,17 +176,17 @@ impl<'a> Decrypter<'a> {
             Param::new(c"pad-mode", Param::INTEGER, place, 4),
             Param::END,
         ];
-        // SAFETY: the context is live; the parameters end with END, and the number has the 4 bytes that are named.
+        // SAFETY: the context is live; the parameters end with END, and the number has the declared 4 bytes.
         unsafe { (self.functions.EVP_PKEY_CTX_get_params)(self.context, params.as_mut_ptr()) };
         padding
     }
 
-    /// What a caller sees of it.
+    /// Makes a call and returns its observable result.
     pub fn call(&mut self, call: &Call, ciphertexts: &[Vec<u8>]) -> String {
         let functions = self.functions;
         let mut seen = String::new();
-        // SAFETY: the context is live until its copy takes its place. No length is more than that of its buffer, parameters
-        // end with END, and the size of a message is asked for with no buffer.
+        // SAFETY: the context is live until its copy replaces it. No length exceeds its buffer, parameters end with END, and
+        // a message's size is requested with a null buffer.
         unsafe {
             let result = match *call {
                 Call::DecryptInit => (functions.EVP_PKEY_decrypt_init)(self.context),
@@ -299,7 +300,7 @@ impl Drop for Decrypter<'_> {
     }
 }
 
-/// Right ones and wrong ones of each padding.
+/// Returns valid and invalid ciphertexts of each padding.
 fn ciphertexts(key: &RsaKey) -> Vec<Vec<u8>> {
     let bytes = key.bytes();
     let encrypt = |padding, settings: &[Call], message: &[u8]| {
@@ -390,19 +391,19 @@ fn ciphertexts(key: &RsaKey) -> Vec<Vec<u8>> {
     made
 }
 
-/// One key of every side, and what is encrypted to it.
+/// A key of every side, and ciphertexts for it.
 struct Keys {
     name: &'static str,
     sides: [RsaKey; SIDES.len()],
     ciphertexts: Vec<Vec<u8>>,
 }
 
-// SAFETY: keys may be used by several threads at once (openssl-threads(7)).
+// SAFETY: several threads may use a key at once (openssl-threads(7)).
 unsafe impl Sync for Keys {}
 
 const THREADS: u64 = 6;
 
-/// Makes the calls of a round on all sides, and counts by padding what was decrypted.
+/// Makes the calls of a round on all sides, and counts successful decryptions by padding.
 fn compare(round: u64, keys: &[Keys], decrypted: &[AtomicU64; 8]) {
     let mut rng = StdRng::seed_from_u64(round);
     let keys = &keys[rng.random_range(0..keys.len())];
@@ -462,7 +463,7 @@ fn every_decryption_does_what_the_default_provider_does() {
         .collect();
     libcrypto().errors();
     let decrypted = [const { AtomicU64::new(0) }; 8];
-    // Several threads at once, for those who share a key.
+    // Several threads at once, since keys may be shared.
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
             let (keys, decrypted) = (&keys, &decrypted);
@@ -479,7 +480,7 @@ fn every_decryption_does_what_the_default_provider_does() {
     }
 }
 
-/// What the library takes off, however rarely it is asked here: of each ciphertext with each padding.
+/// The library removes each padding from each ciphertext, even if these tests rarely reach it.
 #[test]
 fn the_library_takes_off_what_the_default_provider_takes_off() {
     let context = libcrypto().library_context();

@@ -1,4 +1,4 @@
-//! Keys to sign with.
+//! Signing keys.
 
 use std::process::Command;
 use std::sync::OnceLock;
@@ -9,8 +9,8 @@ use crate::driver::libcrypto;
 use crate::driver::rsa::RsaKey;
 use crate::host::{succeeds, with_conf};
 
-/// Keys of many kinds: lengths that lanes have and do not have, odd lengths, three primes, a large exponent, and for PSS
-/// alone with and without restrictions.
+/// Returns keys of many kinds: lengths with and without lanes, odd lengths, three primes, a large exponent, and for PSS
+/// only, with and without restrictions.
 pub fn keys() -> &'static [(&'static str, String)] {
     static KEYS: OnceLock<Vec<(&str, String)>> = OnceLock::new();
     KEYS.get_or_init(|| {
@@ -55,7 +55,7 @@ pub fn keys() -> &'static [(&'static str, String)] {
     })
 }
 
-/// The same, each where each side has its keys.
+/// Returns the same keys in each side's provider.
 pub fn on_every_side() -> Vec<(&'static str, [RsaKey; SIDES.len()])> {
     let context = libcrypto().library_context();
     keys()

@@ -1,4 +1,4 @@
-//! RSA: keys and signatures through this provider are those of the default one, call by call.
+//! RSA: keys and signatures of this provider behave like those of the default one, call by call.
 
 pub mod calls;
 pub mod commands;
@@ -31,7 +31,7 @@ fn functions() -> &'static RsaFunctions {
     FUNCTIONS.get_or_init(|| RsaFunctions::load(libcrypto()))
 }
 
-/// The usual number of rounds, unless the environment asks for another.
+/// Returns `usually` rounds, unless the environment sets another number.
 fn rounds(usually: u64) -> u64 {
     let rounds = std::env::var("OARLOCK_DIFFERENTIAL_ROUNDS").ok();
     rounds.map_or(usually, |rounds| rounds.parse().unwrap())
@@ -44,8 +44,8 @@ fn shortened(seen: &str) -> String {
     }
 }
 
-/// Releases before crash by themselves: a copy of a context has no key management, and the label of the original,
-/// which is freed twice; a message that did not begin has no functions. These are the first of those tested that do not.
+/// Earlier releases crash by themselves: a context's copy has no key management and shares the original's label, which is
+/// freed twice; a message that did not begin has no functions. These are the first tested releases without these faults.
 const SURVIVES: [[u32; 3]; 2] = [[3, 0, 19], [3, 5, 5]];
 
 #[test]
@@ -70,7 +70,7 @@ fn every_call_does_what_the_default_provider_does() {
             .zip(keys)
             .map(|(side, key)| (side, key, Contexts::new(side, key)))
             .collect();
-        // One signature for all to verify.
+        // One signature for all sides to verify.
         let mut common = vec![0u8; keys[0].bytes()];
         rng.fill(&mut common[1..]);
         for (.., contexts) in &mut sides {
@@ -89,7 +89,7 @@ fn every_call_does_what_the_default_provider_does() {
                     side.name
                 );
             }
-            // What begins no message is used all the same by earlier releases, through pointers to nothing.
+            // Earlier releases use a message that failed to begin, through null pointers.
             let begins = matches!(call, Call::DigestSignInit(_) | Call::DigestVerifyInit(_));
             if begins && !seen[0].starts_with("1 [") && !libcrypto().has(&SURVIVES) {
                 break;
@@ -101,7 +101,7 @@ fn every_call_does_what_the_default_provider_does() {
             let _ = write!(before, "\n{call:?} {}", shortened(&seen[0]));
             if matches!(call, Call::Sign(..) | Call::Final(_)) && seen[0].contains(" 1 []") {
                 signed += 1;
-                // What others have made is verified by all.
+                // All sides verify what one has signed.
                 let made = sides[round as usize % sides.len()].2.signature.clone();
                 for (.., contexts) in &mut sides {
                     contexts.signature.clone_from(&made);
@@ -112,7 +112,7 @@ fn every_call_does_what_the_default_provider_does() {
     assert!(signed > rounds / 6, "{signed} signatures");
 }
 
-/// The tests of this module once more, in a process where every private operation goes to the lanes.
+/// Runs this module's tests again, in a process where every private operation uses the lanes.
 #[test]
 fn all_of_it_with_every_operation_in_lanes() {
     if !has_lanes() || std::env::var_os(TEST_OPTIONS).is_some() {
@@ -132,7 +132,7 @@ fn all_of_it_with_every_operation_in_lanes() {
     );
 }
 
-/// The switch does what it says: one operation alone, which no plan would put there, is computed in lanes.
+/// The option works: a single operation, which no plan would put there, is computed in lanes.
 #[test]
 fn lanes_always_means_every_operation() {
     if !has_lanes() {
@@ -177,7 +177,7 @@ fn signatures_with_salts_are_verified_by_the_default_provider() {
                         .map(|call| signer.call(call, &SIDES[1], &ours))
                         .collect();
                     if !seen.iter().all(|seen| seen.ends_with("1 []")) {
-                        continue; // too short for it, or restricted to other digests or salts
+                        continue; // too short, or restricted to other digests or salts
                     }
                     made += 1;
                     let mut verifier = Contexts::new(&SIDES[0], &stock);
@@ -244,8 +244,8 @@ fn a_key_of_ours_is_whole() {
     let functions = functions();
     let context = libcrypto().library_context();
     for kind in [c"RSA", c"RSA-PSS"] {
-        // SAFETY: names and queries end with a zero. What EVP makes is checked before it is used; the generator is freed
-        // once, and each key by the value that holds it. Each length is that of its buffer.
+        // SAFETY: names and queries are NUL-terminated. EVP's results are checked before use; the generator is freed once,
+        // and each key by the value that holds it. Each length is that of its buffer.
         unsafe {
             let generator = (functions.EVP_PKEY_CTX_new_from_name)(
                 context,
@@ -363,7 +363,7 @@ fn signature(side: &Side, key: &RsaKey) -> Vec<u8> {
     contexts.signature.clone()
 }
 
-/// Runs as many jobs as fill the lanes, fewer, and more. `handshakes.rs` checks that jobs are computed together.
+/// Runs enough jobs to fill the lanes, fewer, and more. `handshakes` checks that jobs are batched.
 #[test]
 fn jobs_of_openssl_speed_end_without_a_fault() {
     if !has_lanes() {

@@ -1,4 +1,4 @@
-//! Parameters that no sane program hands over: keys of wrong numbers, settings of wrong types and lengths. Each is taken,
+//! Parameters that no sane program passes: keys with wrong numbers, settings of wrong types and lengths. Each is accepted,
 //! refused and used as by the default provider.
 
 use std::ffi::{CStr, CString, c_int};
@@ -19,14 +19,14 @@ fn one<T: Clone>(rng: &mut StdRng, all: &[T]) -> T {
     all[rng.random_range(0..all.len())].clone()
 }
 
-/// A parameter and what it points to.
+/// A parameter and its value.
 #[derive(Clone, Debug)]
 struct Value {
     key: CString,
     data_type: u32,
-    /// How many bytes of `data` count.
+    /// The length passed, which is at most that of `data`.
     bytes: usize,
-    /// The value, and after it zeros that do not count, as strings that OpenSSL reads must have.
+    /// The value, followed by zeros that do not count, which OpenSSL needs to read strings.
     data: Vec<u8>,
 }
 
@@ -43,10 +43,10 @@ impl Value {
     }
 }
 
-/// UTF8_PTR and OCTET_PTR: what they point to points to the data.
+/// UTF8_PTR and OCTET_PTR, whose value is a pointer to a pointer to the data.
 const POINTERS: [u32; 2] = [6, Param::OCTET_PTR];
 
-/// Calls `taker` with the list of `values`, and returns what came of it, and of them.
+/// Calls `taker` with the list of `values`, and returns the result and the values afterwards.
 fn with_params(values: &mut [Value], taker: impl FnOnce(*mut Param) -> c_int) -> String {
     let mut places: Vec<*mut u8> = values.iter_mut().map(|it| it.data.as_mut_ptr()).collect();
     let mut params: Vec<Param> = values
@@ -63,7 +63,7 @@ fn with_params(values: &mut [Value], taker: impl FnOnce(*mut Param) -> c_int) ->
     params.push(Param::END);
     let result = taker(params.as_mut_ptr());
     let mut errors = libcrypto().errors();
-    // What is wrong with a property query is said when it is first read, and not again.
+    // An error in a property query is only reported when the query is first parsed.
     errors.retain(|(library, _)| *library != ERR_LIB_PROP);
     let mut seen = format!("{result} {errors:?}");
     for (value, param) in values.iter().zip(&params) {
@@ -77,11 +77,11 @@ fn with_params(values: &mut [Value], taker: impl FnOnce(*mut Param) -> c_int) ->
 
 const ERR_LIB_PROP: u32 = 55;
 
-/// The numbers of a key.
+/// Returns the numbers of a key.
 fn numbers(key: &RsaKey) -> Vec<Value> {
     let mut params = null_mut();
     let mut found = Vec::new();
-    // SAFETY: the key is live; a list ends with an entry without a key, and each number has as many bytes.
+    // SAFETY: the key is live; the list ends with an entry without a key, and each number has its declared length.
     unsafe {
         let exported = (functions().EVP_PKEY_todata)(key.key, EVERYTHING, &mut params);
         assert_eq!(exported, 1);
@@ -97,13 +97,13 @@ fn numbers(key: &RsaKey) -> Vec<Value> {
     found
 }
 
-/// OSSL_KEYMGMT_SELECT_ALL but the parameters of domains.
+/// OSSL_KEYMGMT_SELECT_ALL without domain parameters.
 const EVERYTHING: c_int = 0x83;
 
 /// OSSL_KEYMGMT_SELECT_PRIVATE_KEY.
 const PRIVATE: c_int = 1;
 
-/// Makes something of them wrong.
+/// Damages one of the values.
 fn spoil(rng: &mut StdRng, values: &mut Vec<Value>) -> String {
     if values.is_empty() {
         return "nothing left".to_owned();
@@ -150,7 +150,7 @@ fn spoil(rng: &mut StdRng, values: &mut Vec<Value>) -> String {
             "twice"
         }
         9 => {
-            // Zeros above change nothing.
+            // Leading zeros change nothing.
             values[at].bytes += 8;
             "longer"
         }
@@ -167,11 +167,11 @@ fn spoil(rng: &mut StdRng, values: &mut Vec<Value>) -> String {
     format!("{name} {what}")
 }
 
-/// A key of these numbers, if they are taken.
+/// Builds a key from these numbers, if they are accepted.
 fn made(side: &Side, kind: &CStr, selection: c_int, values: &mut [Value]) -> (String, RsaKey) {
     let functions = functions();
     let mut key = null_mut();
-    // SAFETY: the names end with a zero, and the context is live until it is freed.
+    // SAFETY: the names are NUL-terminated, and the context is live until it is freed.
     let seen = unsafe {
         let maker = (functions.EVP_PKEY_CTX_new_from_name)(
             libcrypto().library_context(),
@@ -189,7 +189,7 @@ fn made(side: &Side, kind: &CStr, selection: c_int, values: &mut [Value]) -> (St
     (seen, RsaKey { functions, key })
 }
 
-/// A signature, if there is one.
+/// Returns a signature, if the key makes one.
 fn signature(side: &Side, key: &RsaKey) -> String {
     let contexts = Contexts::new(side, key);
     begin(&contexts, Operation::Sign);
@@ -229,12 +229,12 @@ fn keys_of_wrong_numbers_are_taken_and_used_as_by_the_default_provider() {
             continue;
         }
         taken += 1;
-        // The default provider takes keys without these numbers, and reads them from nowhere.
+        // The default provider accepts keys without these numbers, and then reads values that are not there.
         let is_there = |name: &str| values.iter().any(|it| it.key.to_bytes() == name.as_bytes());
         if selection & PRIVATE == 0 || !["n", "e", "d"].into_iter().all(is_there) {
             continue;
         }
-        // Blinding with a wrong modulus makes something else each time.
+        // Blinding with a wrong modulus produces another result each time.
         let is_random = signature(&SIDES[0], &made[0].1) != signature(&SIDES[0], &made[0].1);
         // Ours are used from the 16th private operation on.
         for number in [1, 18] {
@@ -262,7 +262,7 @@ fn keys_of_wrong_numbers_are_taken_and_used_as_by_the_default_provider() {
     );
 }
 
-/// Something under one of the names that contexts know.
+/// Returns a random value for one of the names that contexts know.
 fn setting(rng: &mut StdRng) -> Value {
     let key = one(
         rng,
@@ -323,14 +323,14 @@ fn setting(rng: &mut StdRng) -> Value {
             )
         }
     };
-    // What is read as text is none with a zero in it, or two.
+    // A text with a zero in it is not text, or is two.
     let data_type = match rng.random_range(0..12) {
         0 if data_type == 4 => POINTERS[0],
         0 if data_type == 5 => POINTERS[1],
         1 => one(rng, &[0, 5, 3, 8]),
         _ => data_type,
     };
-    // OpenSSL reads numbers of any length but none.
+    // OpenSSL reads numbers of any length except 0.
     if [1, 2, 3].contains(&data_type) && data.is_empty() {
         return Value::new(key, 4, &data);
     }
@@ -352,22 +352,22 @@ fn begin(contexts: &Contexts, operation: Operation) {
         Operation::Encrypt => contexts.functions.EVP_PKEY_encrypt_init,
         Operation::Decrypt => contexts.functions.EVP_PKEY_decrypt_init,
     };
-    // SAFETY: the context is live. Where it refuses, so does what follows.
+    // SAFETY: the context is live. If this refuses, so does what follows.
     unsafe { init(contexts.context) };
 }
 
-/// What comes of 32 bytes, or for decryption of a number below the modulus: all of it, unless it is random.
+/// Returns the result for 32 bytes, or for decryption of a number below the modulus: all of it, unless it is random.
 fn ended(contexts: &Contexts, key: &RsaKey, operation: Operation) -> String {
     let (functions, context) = (contexts.functions, contexts.context);
     let mut place = vec![0; 1024];
     let mut bytes = place.len();
     let mut sealed = vec![0x5a; key.bytes()];
-    // A key of wrong numbers may have no bytes at all.
+    // A key of wrong numbers may have length 0.
     if let Some(first) = sealed.first_mut() {
         *first = 0;
     }
     let message = [7u8; 32];
-    // SAFETY: each length is that of its buffer.
+    // SAFETY: each length is that of its own buffer.
     let result = unsafe {
         let out = place.as_mut_ptr();
         match operation {
@@ -442,7 +442,7 @@ fn settings_of_any_type_do_what_they_do_in_the_default_provider() {
             let seen: Vec<_> = contexts
                 .iter()
                 .map(|contexts| {
-                    // SAFETY: the context is live, and the list ends.
+                    // SAFETY: the context is live, and the list is terminated.
                     with_params(&mut values.clone(), |params| unsafe {
                         match gets {
                             true => (functions().EVP_PKEY_CTX_get_params)(contexts.context, params),
@@ -464,7 +464,7 @@ fn settings_of_any_type_do_what_they_do_in_the_default_provider() {
             }
         }
         if !is_refused {
-            // PSS has a salt.
+            // PSS has a random salt.
             let is_random = {
                 let [first, again] = [(); 2].map(|()| ended(&contexts[0], &keys[0], operation));
                 first != again

@@ -1,5 +1,5 @@
-//! Project Wycheproof's sets for RSA private keys, through EVP: each side gives what the set demands, keys of three
-//! primes among them.
+//! Project Wycheproof's sets for RSA private keys, including keys of three primes, through EVP: each side returns what the
+//! set requires.
 
 use std::collections::HashMap;
 use std::ffi::c_int;
@@ -14,7 +14,7 @@ use super::functions;
 use crate::driver::libcrypto;
 use crate::driver::rsa::RsaKey;
 
-/// A key that every side has read.
+/// Keys that every side has read, by their encoding.
 type Keys = HashMap<Vec<u8>, [RsaKey; SIDES.len()]>;
 
 fn on_every_side<'a>(keys: &'a mut Keys, pkcs8: &[u8]) -> &'a [RsaKey; SIDES.len()] {
@@ -35,7 +35,7 @@ fn on_every_side<'a>(keys: &'a mut Keys, pkcs8: &[u8]) -> &'a [RsaKey; SIDES.len
     })
 }
 
-/// OpenSSL's name of a hash.
+/// Returns OpenSSL's name of a hash.
 fn digest(hash: &str) -> &'static str {
     match hash {
         "SHA-1" => "SHA1",
@@ -49,7 +49,7 @@ fn digest(hash: &str) -> &'static str {
     }
 }
 
-/// Decrypts all vectors on all sides. Returns how many are valid, and how many are not.
+/// Decrypts all vectors on all sides. Returns the number of valid and of invalid vectors.
 fn check(vectors: Vec<RsaEncryptionVector>, padding: c_int) -> (usize, usize) {
     let mut keys = Keys::new();
     let [mut valid, mut invalid] = [0, 0];
@@ -78,7 +78,7 @@ fn check(vectors: Vec<RsaEncryptionVector>, padding: c_int) -> (usize, usize) {
                 assert_eq!(message.as_deref(), Some(&vector.message[..]), "{place}");
             } else {
                 assert_ne!(message.as_deref(), Some(&vector.message[..]), "{place}");
-                // A message that is made up (implicit rejection) is the same everywhere.
+                // A made-up message (implicit rejection) is the same everywhere.
                 assert_eq!(*message, seen[0], "{place}");
             }
         }
@@ -119,7 +119,7 @@ fn signatures_that_are_made() {
         for (side, key) in SIDES.iter().zip(keys) {
             let mut contexts = Contexts::new(side, key);
             contexts.call(&Call::DigestSignInit(digest(vector.hash)), side, key);
-            // SAFETY: the context is live, and the message as long as its length says.
+            // SAFETY: the context is live, and the message has the length that is passed.
             let result = unsafe {
                 let message = vector.message.as_ptr().cast();
                 (functions().EVP_DigestSignUpdate)(contexts.message, message, vector.message.len())
