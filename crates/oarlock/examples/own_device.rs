@@ -1,5 +1,5 @@
-//! Implements a device: a driver that offers AES-256-CTR and then fails, without losing a byte of anyone's data: `cargo run
-//! --release --package oarlock --example own_device`.
+//! Implements a device: a driver that offers AES-256-CTR and then fails, without losing a byte of anyone's data:
+//! `cargo run --release --package oarlock --example own_device`.
 
 use std::error::Error;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Prefetches keystream while a program waits for its next packet, so that the packet costs one XOR: `cargo run --release
-//! --package oarlock --example prefetch -- 1000`; the argument is a number of packets.
+//! Prefetches keystream while a program waits for its next packet, so that the packet costs one XOR:
+//! `cargo run --release --package oarlock --example prefetch -- 1000`; the argument is a number of packets.
 
 use std::error::Error;
 use std::time::{Duration, Instant};

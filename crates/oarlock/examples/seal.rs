@@ -1,5 +1,5 @@
-//! Seals one long message over all cores, opens it again, and shows that an altered one is refused: `cargo run --release
-//! --package oarlock --example seal -- 256`; the argument is in MiB.
+//! Seals one long message over all cores, opens it again, and shows that an altered one is refused:
+//! `cargo run --release --package oarlock --example seal -- 256`; the argument is in MiB.
 
 use std::error::Error;
 use std::time::Instant;

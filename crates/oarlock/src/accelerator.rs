@@ -100,9 +100,9 @@ impl Accelerator {
         AcceleratedAead::open_session(&self.0, algorithm, key)
     }
 
-    /// Opens the AEAD `algorithm` for messages whose nonces form a sequence that starts with number 0. The sequence makes
-    /// keystream of the next messages predictable, so it can be prefetched, for messages of up to `record_bytes_max` bytes;
-    /// longer ones are sealed and opened without prefetching.
+    /// Opens the AEAD `algorithm` for messages whose nonces form a sequence that starts with number 0, so that keystream of
+    /// the next messages can be prefetched. This covers messages of up to `record_bytes_max` bytes; longer ones are sealed
+    /// and opened without prefetched keystream.
     ///
     /// ```
     /// use oarlock::{Accelerator, Algorithm};
@@ -153,8 +153,8 @@ impl Accelerator {
         AcceleratedCtr::open_block::<C>(&self.0, key, iv)
     }
 
-    /// Opens AES-CBC (SP 800-38A, 6.2) that begins at `iv`: the blocks of `cbc::Encryptor<Aes128>` and of `openssl enc
-    /// -aes-128-cbc`, and the same for 192 and 256 bits.
+    /// Opens AES-CBC (SP 800-38A, 6.2) that begins at `iv`: the blocks of `cbc::Encryptor<Aes128>` and of
+    /// `openssl enc -aes-128-cbc`, and the same for 192 and 256 bits.
     ///
     /// ```
     /// let accelerator = oarlock::Accelerator::builder().build()?;

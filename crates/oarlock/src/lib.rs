@@ -41,8 +41,8 @@
 //! | keys on a cryptoserver | the crate `oarlock-net` | `remote_device`, `remote_sign` |
 //! | replace `ctr::Ctr128BE<Aes128>` in generic code | [`cipher::AcceleratedCtr<cipher::Aes128>`](cipher::AcceleratedCtr) | |
 //!
-//! The examples are in `examples/` of this crate, and the last two in `examples/` of `crates/net`: `cargo run --release
-//! --package oarlock --example seal`.
+//! The examples are in `examples/` of this crate, and the last two in `examples/` of `crates/net`:
+//! `cargo run --release --package oarlock --example seal`.
 //!
 //! # Features
 //!

@@ -45,8 +45,8 @@ fn crypt() -> String {
     end(assembly)
 }
 
-/// Like [`crypt`], with Poly1305 of as many separate bytes interleaved: each of the first [`STEPS`] double rounds absorbs a
-/// block of either half.
+/// Like [`crypt`], with Poly1305 of separate data of the same length interleaved: each of the first [`STEPS`] double rounds
+/// absorbs a block of either half.
 fn crypt_and_mac() -> String {
     let mut assembly = Assembly::default();
     save(&mut assembly);

@@ -296,7 +296,7 @@ fn every_corrupted_padding_is_refused_and_the_data_wiped() {
     let mut cipher = accelerator.cbc(&KEY, &IV).unwrap();
     for before in [0, 16, 32] {
         for last in 0..=255u8 {
-            // Returns as many bytes as the last byte says, if a block can have that many.
+            // Padding of the length in the last byte, if a block can hold it.
             let in_block = (1..=16).contains(&last);
             let count = if in_block { usize::from(last) } else { 1 };
             let mut plaintext = vec![0x77; before + 16 - count];

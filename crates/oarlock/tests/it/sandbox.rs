@@ -1,4 +1,4 @@
-//! Processes that cannot create a thread, or as many as asked for: long requests still succeed on their caller, and leave
+//! Processes that may create no thread, or fewer than requested: long requests still succeed on their caller, and leave
 //! errno unchanged.
 #![allow(unsafe_code)]
 

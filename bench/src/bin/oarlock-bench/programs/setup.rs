@@ -36,7 +36,7 @@ pub(crate) struct Named {
     hpn_ssh: Option<PathBuf>,
 }
 
-/// What every case needs.
+/// The files and settings that all cases share.
 pub(crate) struct Setup {
     pub(super) quick: bool,
     /// Packet sizes from the command line, empty for those of a chart; `None` for the promised sizes.

@@ -297,7 +297,7 @@ fn kept_all(names: &[String]) -> &'static [&'static str] {
         .leak()
 }
 
-/// Everything that whole programs are compared with.
+/// The names of the other sides of whole programs.
 const SIDES: [&str; 28] = [
     "age",
     "cat",

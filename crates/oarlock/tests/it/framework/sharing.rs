@@ -36,7 +36,7 @@ struct Shared {
     board: Board,
 }
 
-/// Where the processes find the board.
+/// The shared board: its file, and its time for a request.
 struct Board {
     path: PathBuf,
     request_us: u64,

@@ -1,6 +1,6 @@
-//! OpenSSL configurations that load the library under test. The command writes them: `oarlock run` for one program, `oarlock
-//! provider install` for a machine. Programs in tests therefore run with a real user's configuration, including live figures
-//! (`publish=on`) and the machine's own configuration.
+//! OpenSSL configurations that load the library under test. The command writes them: `oarlock run` for one program,
+//! `oarlock provider install` for a machine. Programs in tests therefore run with a real user's configuration, including
+//! live figures (`publish=on`) and the machine's own configuration.
 
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
