@@ -383,7 +383,7 @@ fn told_of(environment: &[(OsString, Option<OsString>)], name: &str) -> PathBuf 
     value.into()
 }
 
-/// Subtracts this process, which has also opened the counters.
+/// Returns the counts without this process, which has also opened the counters.
 fn counted(usage: &Usage) -> Counted {
     let mut counted = usage.read();
     counted.processes -= 1;

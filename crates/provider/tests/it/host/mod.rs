@@ -321,6 +321,6 @@ fn entries(path: &str) -> usize {
     fs::read_dir(path).map_or(0, Iterator::count)
 }
 
-/// Hides the features that make AES so fast that threads gain nothing.
+/// A mask that hides the features that make AES so fast that threads gain nothing.
 pub const NO_AES: &str = "-aes,-vaes,-gfni";
 const LIBRARY: &str = "liboarlock_provider.so";
