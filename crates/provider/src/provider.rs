@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, TryLockError};
 
 use oarlock::Accelerator;
 use oarlock_engine::Primitive;
-use oarlock_engine::costs::{Computed, Exchanged, Usage};
+use oarlock_engine::costs::{Computed, Performed, Usage};
 
 use crate::abi::{Algorithm, Dispatch};
 use crate::default_provider::rsa::DefaultRsa;
@@ -115,10 +115,11 @@ impl Provider {
         true
     }
 
-    /// For `oarlock run --stats`: one side of a key exchange by a post-quantum group.
-    pub(crate) fn count_exchange(&self, group: Primitive, exchanged: Exchanged) {
+    /// For `oarlock run --stats`: an operation that was done here.
+    #[inline]
+    pub(crate) fn count(&self, primitive: Primitive, performed: Performed) {
         if let Some(usage) = &self.usage {
-            usage.record_exchange(group, exchanged);
+            usage.record_operation(primitive, performed);
         }
     }
 

@@ -5,6 +5,7 @@
 //! `--stats` to remove the file of counters. The cost is a `posix_spawn` and a sleeping process.
 
 mod child;
+mod operations;
 mod report;
 
 use std::ffi::OsString;

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use oarlock::Kind;
 use oarlock_engine::costs::openssl::LEVEL_MIN;
-use oarlock_engine::costs::{Counted, CountedContexts, CountedExchanges, CountedLine};
+use oarlock_engine::costs::{Counted, CountedContexts, CountedLine};
 use oarlock_measure::Error;
 use oarlock_measure::peers::openssl::Way;
 use oarlock_measure::run::compared::Compared;
 use oarlock_measure::run::provided::{Provided, Rates, Request};
 use serde::Serialize;
 
+use super::operations::{KeyExchanges, PrimitiveOperations};
 use crate::calibration::Library;
 
 /// The whole report, as `--json` prints it.
@@ -39,19 +40,13 @@ pub(crate) struct Report {
     unmeasured: Vec<Unmeasured>,
     /// Key exchanges by post-quantum groups.
     pub(crate) key_exchanges: Vec<KeyExchanges>,
+    /// Key derivations, MACs, signatures and X25519.
+    primitive_operations: Vec<PrimitiveOperations>,
     /// Operations with private RSA keys, and with keys of a cryptoserver.
     pub(crate) rsa_private_operations: RsaOperations,
     /// The time saved by the lines and contexts that were measured, and by RSA keys; negative if stock OpenSSL would have
     /// been faster.
     pub(crate) saved_seconds: Option<f64>,
-}
-
-/// Key exchanges by one group. A server encapsulates, a client decapsulates.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub(crate) struct KeyExchanges {
-    group: &'static str,
-    encapsulated: u64,
-    decapsulated: u64,
 }
 
 /// Operations with private keys, by how they were computed.
@@ -114,26 +109,6 @@ struct Measured {
     stock_bytes_per_second: f64,
     oarlock_bytes_per_second: f64,
     saved_seconds: f64,
-}
-
-impl KeyExchanges {
-    fn of(counted: &CountedExchanges) -> Self {
-        Self {
-            group: counted.group.name(),
-            encapsulated: counted.encapsulated,
-            decapsulated: counted.decapsulated,
-        }
-    }
-
-    fn to_text(self) -> String {
-        format!(
-            "{} key exchanges by {}: {} as server, {} as client\n",
-            self.encapsulated + self.decapsulated,
-            self.group,
-            self.encapsulated,
-            self.decapsulated
-        )
-    }
 }
 
 impl RsaOperations {
@@ -201,6 +176,7 @@ impl Report {
             contexts: counted.contexts.iter().map(ReportContexts::of).collect(),
             unmeasured: Vec::new(),
             key_exchanges: counted.exchanges.iter().map(KeyExchanges::of).collect(),
+            primitive_operations: PrimitiveOperations::all(&counted.operations),
             rsa_private_operations: RsaOperations {
                 alone: private.alone,
                 in_lanes: private.in_lanes,
@@ -251,7 +227,7 @@ impl Report {
         let rsa = self.rsa_private_operations;
         // Part of an answer counts as none.
         let is_known = self.unknown.is_none() && (self.lines.is_empty() || !of_lines.is_empty());
-        // The time that key exchanges save is not measured.
+        // The time that key exchanges and other primitives save is not measured.
         let is_timed = !self.lines.is_empty() || !rsa.to_text().is_empty();
         self.saved_seconds =
             (is_known && is_timed).then(|| of_lines.iter().sum::<f64>() + rsa.saved_seconds);
@@ -267,6 +243,7 @@ impl Report {
     pub(crate) fn is_empty(&self) -> bool {
         self.lines.is_empty()
             && self.key_exchanges.is_empty()
+            && self.primitive_operations.is_empty()
             && self.rsa_private_operations.to_text().is_empty()
     }
 
@@ -314,6 +291,7 @@ impl Report {
             self.rsa_private_operations.to_text()
         );
         text.extend(self.key_exchanges.iter().map(|it| it.to_text()));
+        text.extend(self.primitive_operations.iter().map(|it| it.to_text()));
         if self.lines.is_empty() {
             return text;
         }
@@ -561,6 +539,9 @@ const CONTEXT_PAIRS: usize = 15;
 
 #[cfg(test)]
 mod tests {
+    use oarlock_engine::Primitive;
+    use oarlock_engine::costs::CountedExchanges;
+
     use super::*;
 
     #[test]
@@ -597,11 +578,12 @@ mod tests {
                 line("chacha20", Some((2e9, 1.5e9))),
                 line("aes-128-cbc", None),
             ],
-            key_exchanges: vec![KeyExchanges {
-                group: "x25519-mlkem768",
+            key_exchanges: vec![KeyExchanges::of(&CountedExchanges {
+                group: Primitive::X25519MlKem768,
                 encapsulated: 3,
                 decapsulated: 1,
-            }],
+            })],
+            primitive_operations: Vec::new(),
             rsa_private_operations: RsaOperations::default(),
             saved_seconds: Some(-1e-6),
         };

@@ -234,6 +234,52 @@ fn handshakes_by_post_quantum_groups_are_counted_at_both_ends() {
     }
 }
 
+/// A handshake with a P-256 certificate and no bulk data still shows what was done for it.
+#[test]
+fn primitives_of_a_handshake_are_counted() {
+    let script = "
+        openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=localhost \
+            -keyout key -out cert 2> /dev/null
+        openssl s_server -accept 127.0.0.1:0 -key key -cert cert -rev > log 2>&1 &
+        server=$!
+        until grep -q ACCEPT log; do sleep 0.05; done
+        port=$(sed -n 's/^ACCEPT 127.0.0.1://p' log)
+        echo Q | openssl s_client -connect 127.0.0.1:$port -groups X25519 2> /dev/null | grep -c '^New, TLSv1.3'
+        kill $server";
+    for json in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let options = ["--stats", "--options", "offer=all", "--json"];
+        let mut command = with_provider(&options[..if json { 4 } else { 3 }]);
+        command
+            .args(["bash", "-c", script])
+            .current_dir(folder.path());
+        let output = run(&mut command, b"");
+        assert_eq!(lossy(&output.stdout), "1\n", "{}", stderr(&output));
+        if json {
+            let report = report(&output);
+            let operations = report["primitive_operations"].as_array().unwrap();
+            let of = |name: &str| {
+                let found = operations.iter().find(|it| it["operation"] == name);
+                found.unwrap_or_else(|| panic!("no {name} in {report}"))
+            };
+            let x25519 = serde_json::json!({"operation": "x25519", "generated": 2, "derived": 2});
+            assert_eq!(*of("x25519"), x25519);
+            // The certificate's own signature, and the server's.
+            assert_eq!(of("ec-p256")["signed"], 2);
+            assert!(of("ec-p256")["verified"].as_u64() >= Some(1), "{report}");
+            // The key schedule: 21 secrets or more at each side.
+            assert!(
+                of("tls13-kdf")["derived"].as_u64() >= Some(42),
+                "{report}"
+            );
+            assert!(of("hmac")["authenticated"].as_u64() >= Some(1), "{report}");
+        } else {
+            let line = "\nx25519: 2 key pairs generated, 2 secrets derived\n";
+            assert!(stderr(&output).contains(line), "{}", stderr(&output));
+        }
+    }
+}
+
 /// Builds a C program that uses libcrypto.
 fn build(source: &str, program: &Path) {
     let mut gcc = Command::new("gcc");

@@ -12,6 +12,7 @@ pub(crate) mod lanes;
 pub(crate) mod live;
 pub(crate) mod lookup;
 pub mod openssl;
+mod performed;
 #[cfg(test)]
 pub(crate) mod processors;
 pub mod published;
@@ -24,8 +25,9 @@ pub use calibration::{AlgorithmCost, Calibration, MachineCosts};
 pub use class::CpuClass;
 pub use cost::Cost;
 pub use lookup::CostSource;
+pub use performed::Performed;
 pub use stats::{AlgorithmStats, PublicKeyStats, Stats};
 pub use usage::{
-    Computed, ContextEvent, Counted, CountedContexts, CountedExchanges, CountedLine, Exchanged,
-    PrivateOperations, Usage,
+    Computed, ContextEvent, Counted, CountedContexts, CountedExchanges, CountedLine,
+    CountedOperations, PrivateOperations, Usage,
 };

@@ -11,7 +11,7 @@
 //! 64  library      512  the file of libcrypto, ended by a zero
 //! 576 events       by algorithm and direction: contexts that were given a key, IVs without a key, copies: 8 each
 //!     counters     by algorithm, direction and size class: requests 8, bytes 8
-//!     handshakes   by post-quantum group: secrets that were encapsulated, and decapsulated: 8 each
+//!     operations   by primitive: how often each of what it does was done: 8 each
 //! ```
 //!
 //! Numbers are in the machine's byte order, little-endian on all machines that Oarlock has kernels for. The file never
@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::work::algorithm::{Algorithm, Direction};
+use crate::costs::performed::Performed;
 use crate::work::primitive::Primitive;
 use oarlock_threads::mapped::Mapped;
 use oarlock_threads::process;
@@ -68,6 +69,8 @@ pub struct Counted {
     pub contexts: Vec<CountedContexts>,
     /// Key exchanges by post-quantum group, without rows of zeros.
     pub exchanges: Vec<CountedExchanges>,
+    /// Operations of the other primitives, without rows of zeros.
+    pub operations: Vec<CountedOperations>,
     /// The libcrypto of the processes, if all use the same file.
     pub library: Option<PathBuf>,
 }
@@ -84,13 +87,15 @@ pub struct CountedExchanges {
     pub decapsulated: u64,
 }
 
-/// A side of a key exchange by a post-quantum group.
+/// One operation of one primitive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exchanged {
-    /// A secret was encapsulated, by a server.
-    Encapsulated,
-    /// A secret was decapsulated, by a client.
-    Decapsulated,
+pub struct CountedOperations {
+    /// The primitive.
+    pub primitive: Primitive,
+    /// The operation.
+    pub performed: Performed,
+    /// The number of operations.
+    pub count: u64,
 }
 
 /// Events of contexts of one algorithm in one direction.
@@ -277,13 +282,12 @@ impl Usage {
         self.header()[PRIVATE + computed as usize].fetch_add(count, Ordering::Relaxed);
     }
 
-    /// Counts one side of a key exchange by a post-quantum group. Other primitives count nothing.
+    /// Counts an operation of a primitive. One atomic addition.
     #[inline]
-    pub fn record_exchange(&self, group: Primitive, exchanged: Exchanged) {
-        if let Some(counters) = self.exchanges(group) {
-            self.count_process();
-            counters[exchanged as usize].fetch_add(1, Ordering::Relaxed);
-        }
+    pub fn record_operation(&self, primitive: Primitive, performed: Performed) {
+        self.count_process();
+        self.operation(primitive, performed)
+            .fetch_add(1, Ordering::Relaxed);
     }
 
     /// Returns the counts of all processes so far.
@@ -294,6 +298,7 @@ impl Usage {
             private_operations: self.private_operations(),
             contexts: Vec::new(),
             exchanges: self.counted_exchanges().collect(),
+            operations: self.counted_operations().collect(),
             library: self.library(),
         };
         for algorithm in Algorithm::ALL {
@@ -345,22 +350,30 @@ impl Usage {
     }
 
     fn counted_exchanges(&self) -> impl Iterator<Item = CountedExchanges> + '_ {
-        GROUPS.into_iter().filter_map(|group| {
-            let counters = self.exchanges(group)?;
-            let [encapsulated, decapsulated] =
-                [0, 1].map(|at| counters[at].load(Ordering::Relaxed));
+        let groups = Primitive::ALL.iter().filter(|it| it.is_group());
+        groups.filter_map(|group| {
+            let [encapsulated, decapsulated] = [Performed::Encapsulated, Performed::Decapsulated]
+                .map(|side| self.operation(*group, side).load(Ordering::Relaxed));
             (encapsulated + decapsulated > 0).then_some(CountedExchanges {
-                group,
+                group: *group,
                 encapsulated,
                 decapsulated,
             })
         })
     }
 
-    /// Returns the counters of a group, by [`Exchanged`]; `None` for a primitive that is not a post-quantum group.
-    fn exchanges(&self, group: Primitive) -> Option<&[AtomicU64]> {
-        let row = GROUPS.iter().position(|one| *one == group)?;
-        self.mapped.numbers()[EXCHANGES..].chunks_exact(2).nth(row)
+    fn counted_operations(&self) -> impl Iterator<Item = CountedOperations> + '_ {
+        let others = Primitive::ALL.iter().filter(|it| !it.is_group());
+        let all = others.flat_map(|primitive| {
+            Performed::ALL.map(|performed| CountedOperations {
+                primitive: *primitive,
+                performed,
+                count: self
+                    .operation(*primitive, performed)
+                    .load(Ordering::Relaxed),
+            })
+        });
+        all.filter(|it| it.count > 0)
     }
 
     fn library(&self) -> Option<PathBuf> {
@@ -386,7 +399,13 @@ impl Usage {
         &self.mapped.numbers()[HEADER + EVENTS * row + event as usize]
     }
 
-    /// Returns the counters of requests and of their bytes.
+    #[inline]
+    fn operation(&self, primitive: Primitive, performed: Performed) -> &AtomicU64 {
+        let at = OPERATIONS + Performed::ALL.len() * primitive as usize + performed as usize;
+        &self.mapped.numbers()[at]
+    }
+
+    /// Requests, and bytes of them.
     #[inline]
     fn counter(&self, algorithm: Algorithm, direction: Direction, class: usize) -> [&AtomicU64; 2] {
         let row = 2 * algorithm as usize + direction as usize;
@@ -409,8 +428,8 @@ fn version_and_length() -> u64 {
 }
 
 const MAGIC_NUMBER: u64 = u64::from_le_bytes(*b"oarlock\x01");
-/// The version of the format: raise it when an algorithm takes another's place in the list.
-const VERSION: u32 = 3;
+/// The version of the format: raise it when an algorithm or a primitive takes another's place in the list.
+const VERSION: u32 = 4;
 const MAGIC: usize = 0;
 const VERSION_AND_LENGTH: usize = 1;
 const PROCESSES: usize = 2;
@@ -429,15 +448,9 @@ const HEADER: usize = HEADER_START + LIBRARY;
 /// Counters for each algorithm and direction.
 const EVENTS: usize = 3;
 const COUNTERS: usize = HEADER + Algorithm::ALL.len() * 2 * EVENTS;
-const EXCHANGES: usize = COUNTERS + Algorithm::ALL.len() * 2 * CLASSES * 2;
-const NUMBERS: usize = EXCHANGES + 2 * GROUPS.len();
-/// The post-quantum groups whose key exchanges are counted.
-const GROUPS: [Primitive; 3] = [
-    Primitive::X25519MlKem768,
-    Primitive::SecP256r1MlKem768,
-    Primitive::SecP384r1MlKem1024,
-];
-/// Size classes: 0 bytes, 1, 2 to 3, 4 to 7, and so on; the last is 2^30 and more.
+const OPERATIONS: usize = COUNTERS + Algorithm::ALL.len() * 2 * CLASSES * 2;
+const NUMBERS: usize = OPERATIONS + Performed::ALL.len() * Primitive::ALL.len();
+/// None, 1, 2 to 3, 4 to 7 ... and from 2^30 on.
 const CLASSES: usize = 32;
 
 #[cfg(test)]
@@ -473,25 +486,40 @@ mod tests {
     }
 
     #[test]
-    fn key_exchanges_are_counted_by_group_and_side() {
+    fn operations_are_counted_by_primitive() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("usage");
         let usage = Usage::create(&path).unwrap();
-        assert!(usage.read().exchanges.is_empty());
+        let counted = usage.read();
+        assert!(counted.exchanges.is_empty() && counted.operations.is_empty());
         let theirs = Usage::open(&path).unwrap();
-        for primitive in Primitive::ALL {
-            theirs.record_exchange(*primitive, Exchanged::Encapsulated);
-        }
-        let last = Primitive::SecP384r1MlKem1024;
-        for _ in 0..2 {
-            theirs.record_exchange(last, Exchanged::Decapsulated);
+        // Each as often as nothing else, so that no two share a counter.
+        let all = Primitive::ALL
+            .iter()
+            .flat_map(|primitive| Performed::ALL.map(|performed| (*primitive, performed)));
+        for (at, (primitive, performed)) in all.clone().enumerate() {
+            for _ in 0..=at {
+                theirs.record_operation(primitive, performed);
+            }
         }
         let counted = usage.read();
-        let are_post_quantum = |it: &CountedExchanges| it.group.is_group();
-        assert!(counted.exchanges.len() == 3 && counted.exchanges.iter().all(are_post_quantum));
-        for it in counted.exchanges {
-            let decapsulated = if it.group == last { 2 } else { 0 };
-            assert_eq!((it.encapsulated, it.decapsulated), (1, decapsulated));
+        let times = |primitive, performed| {
+            let mut all = all.clone();
+            all.position(|it| it == (primitive, performed)).unwrap() as u64 + 1
+        };
+        let groups = Primitive::ALL.iter().filter(|it| it.is_group()).count();
+        assert_eq!(counted.exchanges.len(), groups);
+        for it in &counted.exchanges {
+            let sides = (it.encapsulated, it.decapsulated);
+            let side = |performed| times(it.group, performed);
+            let expected = (side(Performed::Encapsulated), side(Performed::Decapsulated));
+            assert_eq!(sides, expected);
+        }
+        let others = (Primitive::ALL.len() - groups) * Performed::ALL.len();
+        assert_eq!(counted.operations.len(), others);
+        for it in &counted.operations {
+            assert!(!it.primitive.is_group());
+            assert_eq!(it.count, times(it.primitive, it.performed));
         }
         assert!(counted.lines.is_empty() && counted.contexts.is_empty());
     }

@@ -5,7 +5,9 @@ use std::ffi::{CString, c_char, c_int, c_uint, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
 
-use oarlock_engine::ec::SIGNATURE_BYTES_MAX;
+use oarlock_engine::Primitive;
+use oarlock_engine::costs::Performed;
+use oarlock_engine::ec::{Curve, SIGNATURE_BYTES_MAX};
 use oarlock_engine::hash::{DIGEST_BYTES_MAX, Digest, Hash};
 
 use super::ours::EcKey;
@@ -247,6 +249,7 @@ impl Context {
         let signature = signature.get(..bytes).filter(|_| bytes <= most)?;
         // SAFETY: there is room for as many bytes as the longest signature has, and a place for their number.
         unsafe { place.set(signature) };
+        self.count(key.public_key().curve(), Performed::Signed);
         Some(1)
     }
 
@@ -301,8 +304,20 @@ impl Context {
         if digest.is_empty() {
             return None;
         }
-        self.ours()?.verify(digest, signature)?;
+        let ours = self.ours()?;
+        ours.verify(digest, signature)?;
+        self.count(ours.curve(), Performed::Verified);
         Some(1)
+    }
+
+    fn count(&self, curve: Curve, performed: Performed) {
+        let primitive = match curve {
+            Curve::P256 => Primitive::EcP256,
+            Curve::P384 => Primitive::EcP384,
+            Curve::P521 => Primitive::EcP521,
+        };
+        // SAFETY: the core tears no provider down that has a context of ECDSA, such as this one.
+        unsafe { &*self.provider }.count(primitive, performed);
     }
 
     /// Has the default provider verify or refuse a signature of the digest of a message.

@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 
 use oarlock_engine::Error;
 use oarlock_engine::agreement::{Hybrid, HybridPublicKey};
-use oarlock_engine::costs::Exchanged;
+use oarlock_engine::costs::Performed;
 use zeroize::Zeroizing;
 
 use super::keymgmt::{Halves, Key, answer};
@@ -54,13 +54,13 @@ impl Context {
     fn count(
         &self,
         hybrid: Hybrid,
-        exchanged: Exchanged,
+        performed: Performed,
         done: Result<(), Error>,
     ) -> Result<(), Reason> {
         done.map_err(reason)?;
         // SAFETY: the core tears no provider down that has a context, such as this one.
         let provider = unsafe { &*self.provider };
-        provider.count_exchange(super::of(hybrid), exchanged);
+        provider.count(super::of(hybrid), performed);
         Ok(())
     }
 
@@ -96,7 +96,7 @@ impl Context {
         let done = key.encapsulate(ciphertext, made);
         // SAFETY: the same. Where it has failed, the engine has left zeros.
         unsafe { made.as_ptr().copy_to(secret, secret_bytes) };
-        self.count(hybrid, Exchanged::Encapsulated, done)
+        self.count(hybrid, Performed::Encapsulated, done)
     }
 
     fn decapsulate(&self, secret: Place, ciphertext: &[u8]) -> Result<(), Reason> {
@@ -126,7 +126,7 @@ impl Context {
         // SAFETY: the core's caller has room for so many bytes, which may overlap with the ciphertext: that is not used any
         // more. Where it has failed, the engine has left zeros.
         unsafe { made.as_ptr().copy_to(place, bytes) };
-        self.count(hybrid, Exchanged::Decapsulated, done)
+        self.count(hybrid, Performed::Decapsulated, done)
     }
 }
 

@@ -1,5 +1,6 @@
 //! HKDF (RFC 5869).
 
+use oarlock_engine::Primitive;
 use oarlock_engine::hash::DIGEST_BYTES_MAX;
 use oarlock_engine::kdf::{expand, extract};
 use zeroize::Zeroizing;
@@ -11,6 +12,7 @@ pub(super) struct Hkdf;
 
 impl Kdf for Hkdf {
     const INDEX: usize = 1;
+    const PRIMITIVE: Primitive = Primitive::Hkdf;
 
     fn field(name: &[u8]) -> Option<Field> {
         Some(match name {

@@ -21,6 +21,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr::{null, null_mut};
 
 use oarlock_engine::Primitive;
+use oarlock_engine::costs::Performed;
 
 use self::settings::{Field, Settings};
 use crate::abi::{Algorithm, Dispatch, OPERATION_KDF, Param, Params, offered};
@@ -34,6 +35,8 @@ use crate::provider::Provider;
 trait Kdf {
     /// Where the default provider's is among [`Defaults::kdfs`].
     const INDEX: usize;
+    /// What counts it.
+    const PRIMITIVE: Primitive;
 
     /// What a parameter of this name sets; `None` for those that the default provider is to see.
     fn field(name: &[u8]) -> Option<Field>;
@@ -252,7 +255,8 @@ unsafe extern "C" fn derive<K: Kdf>(
     params: *const Param,
 ) -> c_int {
     catching(0, || {
-        // SAFETY: null or a context of ours that no other call uses; parameters that end; an output with so many bytes.
+        // SAFETY: null or a context of ours that no other call uses, whose provider is there; parameters that end; an output
+        // with so many bytes.
         unsafe {
             let Some(context) = context.cast::<Context>().as_mut() else {
                 return 0;
@@ -264,6 +268,7 @@ unsafe extern "C" fn derive<K: Kdf>(
             if is_set {
                 let output = std::slice::from_raw_parts_mut(output, bytes);
                 if K::derive(&context.settings, output).is_some() {
+                    (*context.provider).count(K::PRIMITIVE, Performed::Derived);
                     return 1;
                 }
             }

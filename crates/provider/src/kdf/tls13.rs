@@ -1,5 +1,6 @@
 //! The key schedule of TLS 1.3 (RFC 8446, 7.1), as libssl asks for it: a secret out of the one before, and a label of it.
 
+use oarlock_engine::Primitive;
 use oarlock_engine::hash::DIGEST_BYTES_MAX;
 use oarlock_engine::kdf::{digest_of_nothing, expand_label, extract};
 use zeroize::Zeroizing;
@@ -11,6 +12,7 @@ pub(super) struct Tls13;
 
 impl Kdf for Tls13 {
     const INDEX: usize = 0;
+    const PRIMITIVE: Primitive = Primitive::Tls13Kdf;
 
     fn field(name: &[u8]) -> Option<Field> {
         Some(match name {

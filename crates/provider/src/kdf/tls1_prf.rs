@@ -1,5 +1,6 @@
 //! The function of TLS 1.2 (RFC 5246, 5). That of TLS 1.0 and 1.1, with MD5 and SHA-1, is the default provider's.
 
+use oarlock_engine::Primitive;
 use oarlock_engine::kdf::tls12_prf;
 
 use super::Kdf;
@@ -9,6 +10,7 @@ pub(super) struct Tls1Prf;
 
 impl Kdf for Tls1Prf {
     const INDEX: usize = 2;
+    const PRIMITIVE: Primitive = Primitive::Tls1Prf;
 
     fn field(name: &[u8]) -> Option<Field> {
         Some(match name {

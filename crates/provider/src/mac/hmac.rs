@@ -9,6 +9,8 @@ use std::ffi::{c_int, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::{Arc, OnceLock};
 
+use oarlock_engine::Primitive;
+use oarlock_engine::costs::Performed;
 use oarlock_engine::hash::{DIGEST_BYTES_MAX, Hash, Hmac};
 use zeroize::Zeroizing;
 
@@ -353,7 +355,7 @@ unsafe extern "C" fn finish(
     room: usize,
 ) -> c_int {
     // SAFETY: null or a context of ours that no other call uses; the default provider's function with its own, and the
-    // caller's places.
+    // caller's places; the core tears no provider down that has a context.
     unsafe {
         let by =
             |left: &MacContext| Some(left.functions().finish?(left.at(), output, written, room));
@@ -378,6 +380,7 @@ unsafe extern "C" fn finish(
             }
             output.copy_from_nonoverlapping(tag.as_ptr(), bytes);
             *written = bytes;
+            (*context.provider).count(Primitive::Hmac, Performed::Authenticated);
             1
         })
     }

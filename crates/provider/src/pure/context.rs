@@ -5,6 +5,8 @@ use std::ffi::{CString, c_int, c_void};
 use std::ptr::null;
 use std::sync::Arc;
 
+use oarlock_engine::costs::Performed;
+
 use super::Pure;
 use crate::default_provider::DefaultAlgorithm;
 use crate::default_provider::functions::SignatureFunctions;
@@ -136,6 +138,7 @@ impl<P: Pure> Context<P> {
             key.sign(message, &mut signature)?;
             // SAFETY: the caller has room for as many bytes as a signature has.
             unsafe { signature.as_ptr().copy_to(place.octets, signature.len()) };
+            self.count(Performed::Signed);
         }
         // SAFETY: the caller has a place for the length.
         unsafe { *place.bytes = P::SIGNATURE_BYTES };
@@ -148,6 +151,12 @@ impl<P: Pure> Context<P> {
             return None;
         }
         self.key.as_ref()?.ours()?.verify(message, signature)?;
+        self.count(Performed::Verified);
         Some(1)
+    }
+
+    fn count(&self, performed: Performed) {
+        // SAFETY: a context of a signature keeps its provider: the core frees it before it tears that down.
+        unsafe { &*self.provider }.count(P::PRIMITIVE, performed);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::ffi::c_int;
 
+use oarlock_engine::Primitive;
 use oarlock_engine::ed25519::{Ed25519PrivateKey, Ed25519PublicKey, KEY_BYTES, SIGNATURE_BYTES};
 
 use super::Pure;
@@ -71,6 +72,7 @@ impl Ours for Ed25519Key {
 }
 
 impl Pure for Ed25519Key {
+    const PRIMITIVE: Primitive = Primitive::Ed25519;
     const SIGNATURE_BYTES: usize = SIGNATURE_BYTES;
 
     fn signatures(defaults: &Defaults) -> Option<&DefaultAlgorithm<SignatureFunctions>> {

@@ -2,6 +2,7 @@
 
 use std::ffi::c_int;
 
+use oarlock_engine::Primitive;
 use oarlock_engine::ml_dsa::{MlDsa, MlDsaPrivateKey, MlDsaPublicKey, SEED_BYTES};
 use zeroize::Zeroizing;
 
@@ -94,6 +95,8 @@ impl<const SET: usize> Ours for MlDsaKey<SET> {
 }
 
 impl<const SET: usize> Pure for MlDsaKey<SET> {
+    const PRIMITIVE: Primitive =
+        [Primitive::MlDsa44, Primitive::MlDsa65, Primitive::MlDsa87][SET];
     const SIGNATURE_BYTES: usize = Self::SET.signature_bytes();
 
     fn signatures(defaults: &Defaults) -> Option<&DefaultAlgorithm<SignatureFunctions>> {

@@ -30,6 +30,9 @@ trait Pure: Ours {
     /// The default provider's signatures.
     fn signatures(defaults: &Defaults) -> Option<&DefaultAlgorithm<SignatureFunctions>>;
 
+    /// What counts them.
+    const PRIMITIVE: Primitive;
+
     /// The length in bytes of every signature.
     const SIGNATURE_BYTES: usize;
 

@@ -4,7 +4,9 @@
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
+use oarlock_engine::Primitive;
 use oarlock_engine::agreement::{X25519_BYTES, X25519PrivateKey};
+use oarlock_engine::costs::Performed;
 use zeroize::Zeroizing;
 
 use super::keymgmt::Key;
@@ -52,6 +54,8 @@ impl Exchange {
             return Err(Reason::FailedDuringDerivation);
         }
         *place = *secret;
+        // SAFETY: the core tears no provider down that has a context, such as this one.
+        unsafe { &*self.provider }.count(Primitive::X25519, Performed::Derived);
         Ok(())
     }
 

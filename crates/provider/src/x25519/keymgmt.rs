@@ -4,7 +4,9 @@
 use std::ffi::{c_int, c_void};
 use std::ptr::{null, null_mut};
 
+use oarlock_engine::Primitive;
 use oarlock_engine::agreement::{X25519_BYTES, X25519PrivateKey};
+use oarlock_engine::costs::Performed;
 
 use crate::abi::{
     Dispatch, OPERATION_KEYEXCH, Param, Params, SELECT_KEYPAIR, SELECT_PRIVATE_KEY,
@@ -484,6 +486,8 @@ unsafe extern "C" fn generate(
             let (private, public) = X25519PrivateKey::generate();
             key.public = Some(public);
             key.private = Some(private);
+            // SAFETY: the core tears no provider down that generates a key.
+            unsafe { &*generation.provider }.count(Primitive::X25519, Performed::Generated);
         }
         // EVP_PKEY_paramgen(3) wants a key without either half.
         Box::into_raw(Box::new(key)).cast()
