@@ -8,7 +8,7 @@ use crate::abi::{Algorithm, OPERATION_DECODER};
 use crate::default_provider::{DefaultProvider, Defaults};
 use crate::offered::Offered;
 use crate::provider::Provider;
-use crate::{decoder, ec, hybrid, kdf, mac, pure, rsa, x25519};
+use crate::{decoder, ec, hybrid, kdf, mac, ml_kem, pure, rsa, x25519};
 
 /// The lists; `None` while the default provider is not there.
 ///
@@ -49,6 +49,9 @@ fn lists(provider: &Provider, defaults: &Defaults) -> Offered {
             Primitive::EcP384 | Primitive::EcP521 => {}
             Primitive::Ed25519 | Primitive::MlDsa44 | Primitive::MlDsa65 | Primitive::MlDsa87 => {
                 pure::offer(primitive, defaults, &mut offered)
+            }
+            Primitive::MlKem512 | Primitive::MlKem768 | Primitive::MlKem1024 => {
+                ml_kem::offer(primitive, defaults, &mut offered)
             }
             Primitive::X25519 => x25519::offer(defaults, &mut offered),
             Primitive::X25519MlKem768

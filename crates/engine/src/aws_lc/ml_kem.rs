@@ -9,6 +9,7 @@ use aws_lc_sys::{
     EVP_PKEY_public_check, NID_MLKEM512, NID_MLKEM768, NID_MLKEM1024,
 };
 use oarlock_threads::process;
+use subtle::ConstantTimeEq as _;
 use zeroize::Zeroizing;
 
 use super::failed;
@@ -237,6 +238,12 @@ impl MlKemPrivateKey {
     pub fn write_to(&self, output: &mut [u8]) -> Result<(), Error> {
         check_length(output.len(), self.set().private_key_bytes())?;
         done_or(self.0.inner.write_private(output), no_memory)
+    }
+
+    /// Whether `expanded` is this private key in its expanded form. The time depends on the length alone.
+    pub fn is_expanded(&self, expanded: &[u8]) -> bool {
+        let mut own = Zeroizing::new(vec![0; self.set().private_key_bytes()]);
+        self.write_to(&mut own).is_ok() && bool::from(own.ct_eq(expanded))
     }
 
     /// Returns the seed, d followed by z, or `None` for a key created from its expanded form.

@@ -24,8 +24,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use crate::work::algorithm::{Algorithm, Direction};
 use crate::costs::performed::Performed;
+use crate::work::algorithm::{Algorithm, Direction};
 use crate::work::primitive::Primitive;
 use oarlock_threads::mapped::Mapped;
 use oarlock_threads::process;

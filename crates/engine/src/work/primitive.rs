@@ -58,6 +58,12 @@ primitives! {
     MlDsa65 "ml-dsa-65" ["sign", "verify", "first-sign", "first-verify"],
     /// ML-DSA-87.
     MlDsa87 "ml-dsa-87" ["sign", "verify", "first-sign", "first-verify"],
+    /// ML-KEM-512 (FIPS 203): key pairs, secrets that are encapsulated for a share, and their decapsulation.
+    MlKem512 "ml-kem-512" ["generate", "encapsulate", "decapsulate"],
+    /// ML-KEM-768.
+    MlKem768 "ml-kem-768" ["generate", "encapsulate", "decapsulate"],
+    /// ML-KEM-1024.
+    MlKem1024 "ml-kem-1024" ["generate", "encapsulate", "decapsulate"],
     /// The TLS group X25519MLKEM768.
     X25519MlKem768 "x25519-mlkem768" ["generate", "encapsulate", "decapsulate"],
     /// The TLS group SecP256r1MLKEM768.
@@ -87,6 +93,11 @@ impl Primitive {
         )
     }
 
+    /// Whether the primitive is ML-KEM by itself.
+    pub const fn is_ml_kem(self) -> bool {
+        matches!(self, Self::MlKem512 | Self::MlKem768 | Self::MlKem1024)
+    }
+
     /// Whether the primitive's speed depends on SHA instructions.
     pub const fn is_hash(self) -> bool {
         matches!(
@@ -98,7 +109,7 @@ impl Primitive {
     /// Returns the first OpenSSL version that implements the primitive itself: the major and the minor number.
     pub const fn since(self) -> (u32, u32) {
         let is_new = matches!(self, Self::MlDsa44 | Self::MlDsa65 | Self::MlDsa87);
-        if is_new || self.is_group() {
+        if is_new || self.is_ml_kem() || self.is_group() {
             (3, 5)
         } else {
             (3, 0)

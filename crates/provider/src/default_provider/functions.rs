@@ -159,3 +159,17 @@ functions! {
         dupctx 6 unsafe extern "C" fn(*mut c_void) -> *mut c_void,
     }
 }
+
+functions! {
+    /// The default provider's key encapsulation.
+    KemFunctions {
+        newctx 1 unsafe extern "C" fn(*mut c_void) -> *mut c_void,
+        encapsulate_init 2 Init,
+        encapsulate 3 unsafe extern "C" fn(*mut c_void, *mut u8, *mut usize, *mut u8, *mut usize) -> c_int,
+        decapsulate_init 4 Init,
+        decapsulate 5 unsafe extern "C" fn(*mut c_void, *mut u8, *mut usize, *const u8, usize) -> c_int,
+        freectx 6 unsafe extern "C" fn(*mut c_void),
+        set_ctx_params 10 WithParams,
+        settable_ctx_params 11 Describe,
+    }
+}

@@ -15,11 +15,12 @@ pub(crate) mod rsa;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null;
 
-use oarlock_engine::agreement::Hybrid;
+use oarlock_engine::agreement::{Hybrid, MlKem};
 use oarlock_engine::hash::Hash;
 
 use self::functions::{
-    Callback, ExchangeFunctions, KdfFunctions, KeyFunctions, MacFunctions, SignatureFunctions,
+    Callback, ExchangeFunctions, KdfFunctions, KemFunctions, KeyFunctions, MacFunctions,
+    SignatureFunctions,
 };
 use self::mac::MacDigests;
 use self::rsa::DefaultRsa;
@@ -52,6 +53,8 @@ pub(crate) struct Defaults {
     pub(crate) ed25519: Signing,
     /// ML-DSA-44, 65 and 87, since release 3.5.
     pub(crate) ml_dsa: [Signing; 3],
+    /// ML-KEM-512, 768 and 1024, since release 3.5.
+    pub(crate) ml_kem: [Encapsulating; 3],
     /// The hybrids of ML-KEM and a curve that it has, since release 3.5.
     hybrids: Vec<Hybrid>,
     /// What all of it rests on.
@@ -62,6 +65,12 @@ pub(crate) struct Defaults {
 pub(crate) struct Signing {
     pub(crate) keys: Option<DefaultAlgorithm<KeyFunctions>>,
     pub(crate) signatures: Option<DefaultAlgorithm<SignatureFunctions>>,
+}
+
+/// Keys and what encapsulates secrets for them.
+pub(crate) struct Encapsulating {
+    pub(crate) keys: Option<DefaultAlgorithm<KeyFunctions>>,
+    pub(crate) kem: Option<DefaultAlgorithm<KemFunctions>>,
 }
 
 /// An algorithm of the default provider's.
@@ -107,6 +116,10 @@ impl Defaults {
             ecdsa: find!(SignatureFunctions, OPERATION_SIGNATURE, b"ECDSA"),
             ed25519: signing(b"ED25519"),
             ml_dsa: [b"ML-DSA-44", b"ML-DSA-65", b"ML-DSA-87"].map(|name| signing(name)),
+            ml_kem: MlKem::ALL.map(|set| Encapsulating {
+                keys: find!(KeyFunctions, OPERATION_KEYMGMT, set.name().as_bytes()),
+                kem: find!(KemFunctions, OPERATION_KEM, set.name().as_bytes()),
+            }),
             hybrids: Hybrid::ALL
                 .into_iter()
                 .filter(|hybrid| {

@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use crate::abi::{Param, Params, SELECT_ALL, SELECT_PRIVATE_KEY};
+use crate::abi::{Param, Params, SELECT_ALL, SELECT_PRIVATE_KEY, SELECT_PUBLIC_KEY};
 use crate::caught::catching;
 use crate::default_provider::functions::KeyFunctions;
 use crate::default_provider::{DefaultAlgorithm, Defaults};
@@ -130,6 +130,10 @@ impl<O: Ours> Key<O> {
         let place = std::ptr::from_mut(&mut taken).cast();
         // SAFETY: the default provider's functions with its key; the callback knows what its argument is.
         unsafe {
+            // An export of a blank key raises an error.
+            if functions.has?(inner, SELECT_PUBLIC_KEY) != 1 {
+                return None;
+            }
             let has_private = functions.has?(inner, SELECT_PRIVATE_KEY) == 1;
             let selection = if has_private {
                 SELECT_ALL
@@ -143,13 +147,22 @@ impl<O: Ours> Key<O> {
 
     /// Makes an empty one ours, if it can be. Nobody else has it yet.
     pub(crate) fn import(&self, selection: c_int, params: Params<'_>) -> Option<()> {
-        let is_whole = selection & O::LEAST == O::LEAST;
-        let is_empty = self.inner.load(Ordering::Relaxed).is_null() && self.ours.get().is_none();
-        if !is_whole || !is_empty {
+        if selection & O::LEAST != O::LEAST || !self.is_empty() {
             return None;
         }
-        let ours = O::of(selection, params, true)?;
+        self.take(O::of(selection, params, true)?)
+    }
+
+    /// Makes an empty one this one. Nobody else has it yet.
+    pub(crate) fn take(&self, ours: O) -> Option<()> {
+        if !self.is_empty() {
+            return None;
+        }
         self.ours.set(Some(ours)).ok()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.inner.load(Ordering::Relaxed).is_null() && self.ours.get().is_none()
     }
 
     /// The default provider's, made of ours if it is not there.

@@ -172,7 +172,7 @@ unsafe extern "C" fn import<O: Ours>(
             };
             let given = Params::new(params.cast_mut());
             let is_private = selection & SELECT_PRIVATE_KEY != 0;
-            let is_half = is_private && !given.have(b"priv");
+            let is_half = is_private && !given.have(b"priv") && !given.have(b"seed");
             if is_half && (*imported.provider()).may_keys_be_elsewhere() {
                 return 0;
             }
@@ -232,14 +232,17 @@ unsafe extern "C" fn dup<O: Ours>(key: *const c_void, selection: c_int) -> *mut 
 
 /// # Safety
 /// As [`with`]; `params` is null or an array that ends with [`Param::END`].
-unsafe extern "C" fn get_params<O: Ours>(key: *mut c_void, params: *mut Param) -> c_int {
+pub(crate) unsafe extern "C" fn get_params<O: Ours>(key: *mut c_void, params: *mut Param) -> c_int {
     // SAFETY: null or a key of ours, and the core's parameters; the default provider's function with its key.
     unsafe { with::<O>(key, |_, key, inner| Some(inner.get_params?(key, params))) }
 }
 
 /// # Safety
 /// As [`get_params`], and no other call uses the key.
-unsafe extern "C" fn set_params<O: Ours>(key: *mut c_void, params: *const Param) -> c_int {
+pub(crate) unsafe extern "C" fn set_params<O: Ours>(
+    key: *mut c_void,
+    params: *const Param,
+) -> c_int {
     // SAFETY: null or a key of ours, and the core's parameters; the default provider's function with its key.
     unsafe {
         with::<O>(key, |key, of_default, inner| {

@@ -13,6 +13,7 @@ use super::keymgmt::{Halves, Key, answer};
 use crate::abi::{Dispatch, Param, kem_function};
 use crate::caught::catching;
 use crate::error::Reason;
+use crate::place::Place;
 use crate::provider::Provider;
 
 /// A context, as OpenSSL holds it.
@@ -135,44 +136,6 @@ fn reason(error: Error) -> Reason {
         // A share of the curve that is none, or of small order.
         Error::InvalidKey(_) => Reason::FailedDuringDerivation,
         _ => Reason::Silent,
-    }
-}
-
-/// A place of the caller's with a place for its length. Either may be null.
-#[derive(Clone, Copy)]
-struct Place {
-    first: *mut u8,
-    bytes: *mut usize,
-}
-
-impl Place {
-    fn is_absent(self) -> bool {
-        self.first.is_null()
-    }
-
-    fn has_no_length(self) -> bool {
-        self.bytes.is_null()
-    }
-
-    /// Tells the length, if there is a place for it.
-    fn tell(self, bytes: usize) {
-        if !self.bytes.is_null() {
-            // SAFETY: the core's caller vouches for a place that is not null.
-            unsafe { *self.bytes = bytes };
-        }
-    }
-
-    /// The place, which has room for so many bytes, as the length says. The length is set again.
-    fn take(self, bytes: usize) -> Result<*mut u8, Reason> {
-        if self.bytes.is_null() {
-            return Err(Reason::NullLengthPointer);
-        }
-        // SAFETY: the core's caller vouches for a place that is not null.
-        if unsafe { *self.bytes } < bytes {
-            return Err(Reason::OutputBufferTooSmall);
-        }
-        self.tell(bytes);
-        Ok(self.first)
     }
 }
 

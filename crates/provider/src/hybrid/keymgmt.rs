@@ -285,7 +285,7 @@ fn put(value: Value<'_>, octets: &[u8]) -> Result<(), Reason> {
 }
 
 /// Refuses a parameter that is given twice, as OpenSSL does since release 3.6. Before, the first counts.
-fn once(provider: &Provider, params: Params<'_>, known: &[&[u8]]) -> Result<(), Reason> {
+pub(crate) fn once(provider: &Provider, params: Params<'_>, known: &[&[u8]]) -> Result<(), Reason> {
     if !provider.host.refuses_repetition() {
         return Ok(());
     }

@@ -16,6 +16,7 @@ use std::ffi::CStr;
 use oarlock_engine::Primitive;
 use oarlock_engine::agreement::Hybrid;
 
+pub(crate) use self::keymgmt::once;
 use crate::abi::{Algorithm, OPERATION_KEM, OPERATION_KEYMGMT};
 use crate::default_provider::Defaults;
 use crate::offered::Offered;

@@ -95,8 +95,7 @@ impl<const SET: usize> Ours for MlDsaKey<SET> {
 }
 
 impl<const SET: usize> Pure for MlDsaKey<SET> {
-    const PRIMITIVE: Primitive =
-        [Primitive::MlDsa44, Primitive::MlDsa65, Primitive::MlDsa87][SET];
+    const PRIMITIVE: Primitive = [Primitive::MlDsa44, Primitive::MlDsa65, Primitive::MlDsa87][SET];
     const SIGNATURE_BYTES: usize = Self::SET.signature_bytes();
 
     fn signatures(defaults: &Defaults) -> Option<&DefaultAlgorithm<SignatureFunctions>> {

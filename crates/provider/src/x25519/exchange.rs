@@ -54,7 +54,7 @@ impl Exchange {
             return Err(Reason::FailedDuringDerivation);
         }
         *place = *secret;
-        // SAFETY: the core tears no provider down that has a context, such as this one.
+        // SAFETY: the provider of an exchange is there until its contexts are freed.
         unsafe { &*self.provider }.count(Primitive::X25519, Performed::Derived);
         Ok(())
     }

@@ -57,6 +57,25 @@ fn the_order_of_groups_is_that_of_stock() {
     }
 }
 
+/// ML-KEM by itself, which libssl has in no list of its own.
+#[test]
+fn ml_kem_alone_is_agreed_on() {
+    let (site, accelerated) = (Site::new(), Accelerated::new());
+    for (name, [ours, stock]) in releases(&accelerated) {
+        for group in ["MLKEM512", "MLKEM768", "MLKEM1024"] {
+            for (server, client) in [(ours, stock), (stock, ours), (ours, ours)] {
+                let server = server.serves(&site, Some(group));
+                let said = client.asks(&site, server.port, Some(group), &[]);
+                assert!(said.is_ok(), "{name} {group}: {said:?}");
+                assert!(server.is_well());
+            }
+        }
+        let counted = accelerated.counted().operations.into_iter();
+        let counted = counted.filter(|it| it.primitive.is_ml_kem());
+        assert!(counted.map(|it| it.count).sum::<u64>() >= 12, "{name}");
+    }
+}
+
 /// CVE-2024-12797, CVE-2026-14457: a raw public key that nobody has asked for must end the handshake.
 #[test]
 fn raw_public_keys_are_verified() {

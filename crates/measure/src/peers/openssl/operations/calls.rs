@@ -77,7 +77,10 @@ impl Call {
             | Primitive::MlDsa44
             | Primitive::MlDsa65
             | Primitive::MlDsa87 => &[(0, Sign), (1, Verify), (2, FirstSign), (3, FirstVerify)],
-            Primitive::X25519MlKem768
+            Primitive::MlKem512
+            | Primitive::MlKem768
+            | Primitive::MlKem1024
+            | Primitive::X25519MlKem768
             | Primitive::SecP256r1MlKem768
             | Primitive::SecP384r1MlKem1024 => &[(0, Generate), (1, Encapsulate), (2, Decapsulate)],
         };
@@ -156,6 +159,9 @@ impl Caller {
                 (name, fetch, free)
             }
             Primitive::X25519
+            | Primitive::MlKem512
+            | Primitive::MlKem768
+            | Primitive::MlKem1024
             | Primitive::X25519MlKem768
             | Primitive::SecP256r1MlKem768
             | Primitive::SecP384r1MlKem1024 => {
@@ -348,6 +354,9 @@ fn names(primitive: Primitive) -> Option<Names> {
         Primitive::MlDsa44 => (c"ML-DSA-44", None),
         Primitive::MlDsa65 => (c"ML-DSA-65", None),
         Primitive::MlDsa87 => (c"ML-DSA-87", None),
+        Primitive::MlKem512 => (c"ML-KEM-512", None),
+        Primitive::MlKem768 => (c"ML-KEM-768", None),
+        Primitive::MlKem1024 => (c"ML-KEM-1024", None),
         Primitive::X25519MlKem768 => (c"X25519MLKEM768", None),
         Primitive::SecP256r1MlKem768 => (c"SecP256r1MLKEM768", None),
         Primitive::SecP384r1MlKem1024 => (c"SecP384r1MLKEM1024", None),

@@ -1,0 +1,404 @@
+//! Encapsulation and decapsulation (provider-kem(7), EVP_KEM-ML-KEM(7)). A context does what is regular. With random octets
+//! of the caller's own (`ikme`), and where something is refused, a context of the default provider's with the same key goes on.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+use std::ptr::{null, null_mut};
+use std::sync::Arc;
+
+use oarlock_engine::agreement::{ML_KEM_SECRET_BYTES, MlKemPublicKey};
+use oarlock_engine::costs::Performed;
+use zeroize::Zeroizing;
+
+use super::key::MlKemKey;
+use crate::abi::{Dispatch, Param, Params, offered};
+use crate::caught::catching;
+use crate::default_provider::DefaultAlgorithm;
+use crate::default_provider::functions::{Init, KemFunctions};
+use crate::exported::Key;
+use crate::place::Place;
+use crate::provider::Provider;
+
+/// A context, as OpenSSL holds it.
+struct Context<const SET: usize> {
+    key: Option<Arc<Key<MlKemKey<SET>>>>,
+    purpose: Purpose,
+    /// The default provider's context, once something was not regular. Null before.
+    inner: *mut c_void,
+    /// The core tears no provider down that has a context.
+    provider: *const Provider,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    None,
+    Encapsulate,
+    Decapsulate,
+}
+
+/// The functions for OpenSSL.
+pub(super) fn table<const SET: usize>(inner: &KemFunctions) -> Vec<Dispatch> {
+    let mut table = Vec::new();
+    offered!(table, inner, KemFunctions:
+        newctx newctx::<SET>,
+        encapsulate_init encapsulate_init::<SET>,
+        encapsulate encapsulate::<SET>,
+        decapsulate_init decapsulate_init::<SET>,
+        decapsulate decapsulate::<SET>,
+        freectx freectx::<SET>,
+        set_ctx_params set_ctx_params::<SET>,
+        settable_ctx_params settable_ctx_params::<SET>,
+    );
+    table.push(Dispatch::END);
+    table
+}
+
+impl<const SET: usize> Context<SET> {
+    fn provider(&self) -> &Provider {
+        // SAFETY: the core tears no provider down that has a context of ML-KEM, such as this one.
+        unsafe { &*self.provider }
+    }
+
+    fn default(&self) -> Option<&DefaultAlgorithm<KemFunctions>> {
+        self.provider().defaults.get()?.ml_kem[SET].kem.as_ref()
+    }
+
+    fn ours(&self) -> Option<&MlKemKey<SET>> {
+        self.key.as_ref()?.ours()
+    }
+
+    /// Begins with a key, as the caller asks for it; `None` where the default provider is to do it, or to refuse it.
+    fn begin(&mut self, purpose: Purpose, params: Params<'_>) -> Option<()> {
+        let is_enough = match (purpose, self.ours()?) {
+            (Purpose::Decapsulate, key) => matches!(key, MlKemKey::Private(_)),
+            _ => true,
+        };
+        (is_enough && self.is_regular(purpose, params)).then(|| self.purpose = purpose)
+    }
+
+    /// Whether parameters set nothing.
+    fn is_regular(&self, purpose: Purpose, params: Params<'_>) -> bool {
+        purpose != Purpose::Encapsulate || !params.have(b"ikme")
+    }
+
+    /// A context of the default provider's that is where this one is.
+    fn leave(&mut self) -> Option<(&KemFunctions, *mut c_void)> {
+        if self.inner.is_null() {
+            let default = self.default()?;
+            let init = match self.purpose {
+                Purpose::None => None,
+                Purpose::Encapsulate => Some(default.functions.encapsulate_init?),
+                Purpose::Decapsulate => Some(default.functions.decapsulate_init?),
+            };
+            let free = default.functions.freectx?;
+            let key = self.key.as_ref().and_then(|key| key.inner());
+            // SAFETY: the default provider's functions with its context and its key.
+            self.inner = unsafe {
+                let inner = default.functions.newctx?(default.context);
+                if let (Some(init), false) = (init, inner.is_null()) {
+                    let begun = key.map_or(0, |key| init(inner, key, null()));
+                    if begun != 1 {
+                        free(inner);
+                        return None;
+                    }
+                }
+                inner
+            };
+        }
+        let inner = self.inner;
+        (!inner.is_null()).then_some((&self.default()?.functions, inner))
+    }
+
+    /// Has the default provider begin with the same key.
+    ///
+    /// # Safety
+    /// `params` is null or an array that ends with [`Param::END`].
+    unsafe fn begin_by_default(
+        &mut self,
+        init: impl FnOnce(&KemFunctions) -> Option<Init>,
+        params: *const Param,
+    ) -> Option<c_int> {
+        let key = self.key.as_ref().and_then(|key| key.inner());
+        let (functions, inner) = self.leave()?;
+        // SAFETY: the default provider's function with its context and its key, and the caller's parameters.
+        Some(unsafe { init(functions)?(inner, key?, params) })
+    }
+
+    /// `None` where the default provider is to do it, or to refuse it.
+    fn encapsulate(&self, ciphertext: Place, secret: Place) -> Option<()> {
+        let bytes = MlKemKey::<SET>::SET.ciphertext_bytes();
+        if self.purpose != Purpose::Encapsulate || !self.inner.is_null() {
+            return None;
+        }
+        if ciphertext.is_absent() {
+            if ciphertext.has_no_length() && secret.has_no_length() {
+                return None;
+            }
+            ciphertext.tell(bytes);
+            secret.tell(ML_KEM_SECRET_BYTES);
+            return Some(());
+        }
+        let has_room = ciphertext.has_room(bytes) && secret.has_room(ML_KEM_SECRET_BYTES);
+        if secret.is_absent() || !has_room {
+            return None;
+        }
+        let made;
+        let key = match self.ours()? {
+            MlKemKey::Public(key) => key,
+            private => {
+                let public = private.public()?;
+                made = MlKemPublicKey::from_bytes(MlKemKey::<SET>::SET, &public).ok()?;
+                &made
+            }
+        };
+        let mut shared = Zeroizing::new([0; ML_KEM_SECRET_BYTES]);
+        // SAFETY: the caller has room for so many bytes, as the length says.
+        let octets = unsafe { std::slice::from_raw_parts_mut(ciphertext.first, bytes) };
+        key.encapsulate(octets, &mut shared).ok()?;
+        // SAFETY: the caller has room for a secret, as the length says.
+        unsafe { shared.as_ptr().copy_to(secret.first, ML_KEM_SECRET_BYTES) };
+        ciphertext.tell(bytes);
+        secret.tell(ML_KEM_SECRET_BYTES);
+        self.count(Performed::Encapsulated);
+        Some(())
+    }
+
+    /// `None` where the default provider is to do it, or to refuse it.
+    fn decapsulate(&self, secret: Place, ciphertext: &[u8]) -> Option<()> {
+        if self.purpose != Purpose::Decapsulate || !self.inner.is_null() {
+            return None;
+        }
+        if secret.is_absent() {
+            if secret.has_no_length() {
+                return None;
+            }
+            secret.tell(ML_KEM_SECRET_BYTES);
+            return Some(());
+        }
+        // A place without a length is one that is long enough.
+        if !secret.has_no_length() && !secret.has_room(ML_KEM_SECRET_BYTES) {
+            return None;
+        }
+        let MlKemKey::Private(key) = self.ours()? else {
+            return None;
+        };
+        let mut shared = Zeroizing::new([0; ML_KEM_SECRET_BYTES]);
+        key.decapsulate(ciphertext, &mut shared).ok()?;
+        // SAFETY: the caller has room for a secret, which may overlap with the ciphertext: that is not used any more.
+        unsafe { shared.as_ptr().copy_to(secret.first, ML_KEM_SECRET_BYTES) };
+        secret.tell(ML_KEM_SECRET_BYTES);
+        self.count(Performed::Decapsulated);
+        Some(())
+    }
+
+    fn count(&self, performed: Performed) {
+        let provider = self.provider();
+        provider.count(MlKemKey::<SET>::PRIMITIVE, performed);
+    }
+}
+
+impl<const SET: usize> Drop for Context<SET> {
+    fn drop(&mut self) {
+        let free = self.default().and_then(|it| it.functions.freectx);
+        if let (Some(free), false) = (free, self.inner.is_null()) {
+            // SAFETY: the default provider's function with its context, which this one has alone.
+            unsafe { free(self.inner) };
+        }
+    }
+}
+
+/// # Safety
+/// `context` is null or of `newctx`, and no other call with it is under way.
+unsafe fn with<const SET: usize>(
+    context: *mut c_void,
+    work: impl FnOnce(&mut Context<SET>) -> Option<c_int>,
+) -> c_int {
+    catching(0, || {
+        // SAFETY: null or a context of ours that no other call uses, as the caller says.
+        let context = unsafe { context.cast::<Context<SET>>().as_mut() };
+        context.and_then(work).unwrap_or(0)
+    })
+}
+
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core.
+unsafe extern "C" fn newctx<const SET: usize>(provider: *mut c_void) -> *mut c_void {
+    catching(null_mut(), || {
+        Box::into_raw(Box::new(Context::<SET> {
+            key: None,
+            purpose: Purpose::None,
+            inner: null_mut(),
+            provider: provider.cast(),
+        }))
+        .cast()
+    })
+}
+
+/// # Safety
+/// `context` is null or of `newctx`, and this is the core's last call with it.
+unsafe extern "C" fn freectx<const SET: usize>(context: *mut c_void) {
+    if !context.is_null() {
+        catching((), || {
+            // SAFETY: of `newctx`, and this is the core's last call with it.
+            drop(unsafe { Box::from_raw(context.cast::<Context<SET>>()) });
+        });
+    }
+}
+
+/// # Safety
+/// As [`with`]; `key` is null or a key of ours, and `params` null or an array that ends with [`Param::END`].
+unsafe fn init<const SET: usize>(
+    context: *mut c_void,
+    key: *mut c_void,
+    purpose: Purpose,
+    params: *const Param,
+) -> c_int {
+    // SAFETY: null or a context of ours that no other call uses, null or a key of ours, and parameters that end.
+    unsafe {
+        with::<SET>(context, |context| {
+            context.key = Some(Key::shared(key)?);
+            let given = Params::new(params.cast_mut());
+            if context.inner.is_null() && context.begin(purpose, given).is_some() {
+                return Some(1);
+            }
+            context.begin_by_default(
+                |functions| match purpose {
+                    Purpose::Decapsulate => functions.decapsulate_init,
+                    _ => functions.encapsulate_init,
+                },
+                params,
+            )
+        })
+    }
+}
+
+/// # Safety
+/// As [`init`].
+unsafe extern "C" fn encapsulate_init<const SET: usize>(
+    context: *mut c_void,
+    key: *mut c_void,
+    params: *const Param,
+) -> c_int {
+    // SAFETY: the core hands over a context and a key of ours, and parameters that end.
+    unsafe { init::<SET>(context, key, Purpose::Encapsulate, params) }
+}
+
+/// # Safety
+/// As [`init`].
+unsafe extern "C" fn decapsulate_init<const SET: usize>(
+    context: *mut c_void,
+    key: *mut c_void,
+    params: *const Param,
+) -> c_int {
+    // SAFETY: the core hands over a context and a key of ours, and parameters that end.
+    unsafe { init::<SET>(context, key, Purpose::Decapsulate, params) }
+}
+
+/// # Safety
+/// As [`with`]; `params` is null or an array that ends with [`Param::END`].
+unsafe extern "C" fn set_ctx_params<const SET: usize>(
+    context: *mut c_void,
+    params: *mut Param,
+) -> c_int {
+    // SAFETY: null or a context of ours that no other call uses, and parameters that end; the default provider's function with
+    // its own context.
+    unsafe {
+        with::<SET>(context, |context| {
+            let given = Params::new(params);
+            if context.inner.is_null() && context.is_regular(context.purpose, given) {
+                return Some(1);
+            }
+            let (functions, inner) = context.leave()?;
+            Some(functions.set_ctx_params?(inner, params))
+        })
+    }
+}
+
+/// # Safety
+/// As [`with`]; each place is null or has as many bytes as its length says, which is null or a place for one.
+unsafe extern "C" fn encapsulate<const SET: usize>(
+    context: *mut c_void,
+    ciphertext: *mut u8,
+    ciphertext_bytes: *mut usize,
+    secret: *mut u8,
+    secret_bytes: *mut usize,
+) -> c_int {
+    let places = [(ciphertext, ciphertext_bytes), (secret, secret_bytes)]
+        .map(|(first, bytes)| Place { first, bytes });
+    // SAFETY: null or a context of ours that no other call uses; the default provider's function with its own, and the caller's
+    // places.
+    unsafe {
+        with::<SET>(context, |context| {
+            if context.encapsulate(places[0], places[1]).is_some() {
+                return Some(1);
+            }
+            let (functions, inner) = context.leave()?;
+            let encapsulate = functions.encapsulate?;
+            Some(encapsulate(
+                inner,
+                ciphertext,
+                ciphertext_bytes,
+                secret,
+                secret_bytes,
+            ))
+        })
+    }
+}
+
+/// # Safety
+/// As [`with`]; `secret` is null or has as many bytes as its length says, which is null or a place for one. The ciphertext
+/// is null or has so many bytes.
+unsafe extern "C" fn decapsulate<const SET: usize>(
+    context: *mut c_void,
+    secret: *mut u8,
+    secret_bytes: *mut usize,
+    ciphertext: *const u8,
+    ciphertext_bytes: usize,
+) -> c_int {
+    let place = Place {
+        first: secret,
+        bytes: secret_bytes,
+    };
+    // SAFETY: null or a context of ours that no other call uses; the default provider's function with its own, and the caller's
+    // places and octets.
+    unsafe {
+        with::<SET>(context, |context| {
+            let octets = match ciphertext.is_null() {
+                true => &[],
+                false => std::slice::from_raw_parts(ciphertext, ciphertext_bytes),
+            };
+            if context.decapsulate(place, octets).is_some() {
+                return Some(1);
+            }
+            let (functions, inner) = context.leave()?;
+            let decapsulate = functions.decapsulate?;
+            Some(decapsulate(
+                inner,
+                secret,
+                secret_bytes,
+                ciphertext,
+                ciphertext_bytes,
+            ))
+        })
+    }
+}
+
+/// # Safety
+/// `provider` is what `OSSL_provider_init` gave the core.
+unsafe extern "C" fn settable_ctx_params<const SET: usize>(
+    _context: *mut c_void,
+    provider: *mut c_void,
+) -> *const Param {
+    // SAFETY: the core's provider. The default provider's function takes no notice of its arguments.
+    unsafe {
+        let describe = || {
+            let defaults = (*provider.cast::<Provider>()).defaults.get()?;
+            let default = defaults.ml_kem[SET].kem.as_ref()?;
+            Some(default.functions.settable_ctx_params?(
+                null_mut(),
+                default.context,
+            ))
+        };
+        describe().unwrap_or(null())
+    }
+}
