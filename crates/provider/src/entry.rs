@@ -51,7 +51,7 @@ pub unsafe extern "C" fn OSSL_provider_init(
         // SAFETY: `core` is the core's table and `handle` came with it, as the caller says.
         unsafe { load(handle, core) }
     });
-    // It is larger than the reserve's slots: without memory for it, there is no provider, and the program goes on.
+    // Without memory for it there is no provider, and the program goes on.
     let mut place = Vec::new();
     let (Ok(provider), Ok(())) = (made, place.try_reserve_exact(1)) else {
         return 0;

@@ -37,7 +37,7 @@ pub(crate) struct Provider {
     /// What it offers besides ciphers, once the default provider was seen.
     pub(crate) offered: OnceLock<Offered>,
     /// What that is put around: the last to go.
-    pub(crate) defaults: OnceLock<Defaults>,
+    pub(crate) defaults: OnceLock<Box<Defaults>>,
     pub(crate) signer: Signer,
     /// What reads files that the core has opened.
     pub(crate) bios: Bios,

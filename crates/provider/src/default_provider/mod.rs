@@ -52,9 +52,9 @@ pub(crate) struct Defaults {
     pub(crate) ecdsa: Option<DefaultAlgorithm<SignatureFunctions>>,
     pub(crate) ed25519: Signing,
     /// ML-DSA-44, 65 and 87, since release 3.5.
-    pub(crate) ml_dsa: [Signing; 3],
+    pub(crate) ml_dsa: Vec<Signing>,
     /// ML-KEM-512, 768 and 1024, since release 3.5.
-    pub(crate) ml_kem: [Encapsulating; 3],
+    pub(crate) ml_kem: Vec<Encapsulating>,
     /// The hybrids of ML-KEM and a curve that it has, since release 3.5.
     hybrids: Vec<Hybrid>,
     /// What all of it rests on.
@@ -82,8 +82,9 @@ pub(crate) struct DefaultAlgorithm<F> {
 }
 
 impl Defaults {
-    /// `None` where the core does not tell the default provider's context.
-    pub(crate) fn of(default: DefaultProvider, with_rsa: bool) -> Option<Self> {
+    /// Returns `None` if the core does not tell the default provider's context. Boxed, and the larger parts in vectors: a job
+    /// of OpenSSL's (ASYNC_start_job(3)) may be the first to come here, and its stack has 32 KiB.
+    pub(crate) fn of(default: DefaultProvider, with_rsa: bool) -> Option<Box<Self>> {
         let context = default.context()?;
         macro_rules! find {
             ($functions:ident, $operation:expr, $name:expr) => {
@@ -101,7 +102,7 @@ impl Defaults {
             keys: find!(KeyFunctions, OPERATION_KEYMGMT, name),
             signatures: find!(SignatureFunctions, OPERATION_SIGNATURE, name),
         };
-        Some(Self {
+        Some(Box::new(Self {
             rsa: with_rsa.then(|| DefaultRsa::of(&default)).flatten(),
             kdfs: [
                 find!(KdfFunctions, OPERATION_KDF, b"TLS13-KDF"),
@@ -115,11 +116,17 @@ impl Defaults {
             ec: find!(KeyFunctions, OPERATION_KEYMGMT, b"EC"),
             ecdsa: find!(SignatureFunctions, OPERATION_SIGNATURE, b"ECDSA"),
             ed25519: signing(b"ED25519"),
-            ml_dsa: [b"ML-DSA-44", b"ML-DSA-65", b"ML-DSA-87"].map(|name| signing(name)),
-            ml_kem: MlKem::ALL.map(|set| Encapsulating {
-                keys: find!(KeyFunctions, OPERATION_KEYMGMT, set.name().as_bytes()),
-                kem: find!(KemFunctions, OPERATION_KEM, set.name().as_bytes()),
-            }),
+            ml_dsa: [b"ML-DSA-44", b"ML-DSA-65", b"ML-DSA-87"]
+                .into_iter()
+                .map(|name| signing(name))
+                .collect(),
+            ml_kem: MlKem::ALL
+                .into_iter()
+                .map(|set| Encapsulating {
+                    keys: find!(KeyFunctions, OPERATION_KEYMGMT, set.name().as_bytes()),
+                    kem: find!(KemFunctions, OPERATION_KEM, set.name().as_bytes()),
+                })
+                .collect(),
             hybrids: Hybrid::ALL
                 .into_iter()
                 .filter(|hybrid| {
@@ -129,7 +136,7 @@ impl Defaults {
                 })
                 .collect(),
             provider: default,
-        })
+        }))
     }
 
     /// Has the default provider announce a capability (provider-base(7)), and returns its answer; `None` if it announces

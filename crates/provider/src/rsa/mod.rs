@@ -30,7 +30,9 @@ mod private_op;
 mod remote;
 mod signature;
 
-use crate::abi::{Algorithm, OPERATION_ASYM_CIPHER, OPERATION_DECODER, OPERATION_SIGNATURE};
+use crate::abi::{
+    Algorithm, OPERATION_ASYM_CIPHER, OPERATION_DECODER, OPERATION_KEYMGMT, OPERATION_SIGNATURE,
+};
 use crate::decoder;
 use crate::default_provider::rsa::DefaultRsa;
 use crate::offered::Offered;
@@ -39,19 +41,16 @@ use crate::provider::Provider;
 /// Adds what is offered.
 pub(crate) fn offer(provider: &Provider, default: &DefaultRsa, offered: &mut Offered) {
     let [rsa, pss] = default.key_names;
-    let keys = [
-        (
-            rsa,
-            keymgmt::table::<{ keymgmt::RSA }>(&default.keys[keymgmt::RSA]),
-        ),
-        (
-            pss,
-            keymgmt::table::<{ keymgmt::PSS }>(&default.keys[keymgmt::PSS]),
-        ),
-    ];
-    for (names, table) in keys {
-        offered.add_keys(names, table);
-    }
+    offered.add_keys(
+        rsa,
+        keymgmt::table::<{ keymgmt::RSA }>(&default.keys[keymgmt::RSA]),
+    );
+    // For everybody: keys of PSS sign by the signature of RSA, which is not asked for again once it was found for the others.
+    offered.add(
+        OPERATION_KEYMGMT,
+        keymgmt::table::<{ keymgmt::PSS }>(&default.keys[keymgmt::PSS]),
+        |table| Algorithm::of_keys(pss, table),
+    );
     for (operation, names, table) in [
         (
             OPERATION_SIGNATURE,

@@ -161,17 +161,17 @@ fn reading_keys_meets_no_management_of_ours_where_that_costs() {
     }
     let program = Program::new();
     let is_hidden = libcrypto().release() < (3, 2) && libcrypto().has(&[[3, 0, 8], [3, 1, 0]]);
-    let expected = if is_hidden { 1 } else { 2 };
+    let expected = if is_hidden { [1, 2, 1, 1] } else { [2; 4] };
     let counted = || [c"RSA", c"RSA-PSS", c"EC", c"ED25519"].map(|it| program.managements(it));
-    assert_eq!(counted(), [expected; 4]);
+    assert_eq!(counted(), expected);
     let key = program.read(&keys()[0].1);
     let before = program.came();
     program.sign(&key);
     assert_eq!(program.came() - before, 1);
     // Also right after a signature, and where nothing is kept.
-    assert_eq!(counted(), [expected; 4]);
+    assert_eq!(counted(), expected);
     program.forget();
-    assert_eq!(counted(), [expected; 4]);
+    assert_eq!(counted(), expected);
     program.sign(&key);
     assert_eq!(program.came() - before, 2);
 }
