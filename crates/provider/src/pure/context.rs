@@ -96,6 +96,12 @@ impl<P: Pure> Context<P> {
         (is_there == 1).then_some(inner)
     }
 
+    /// Whether the caller runs in a job of OpenSSL's.
+    pub(super) fn is_in_job(&self) -> bool {
+        // SAFETY: the core keeps the provider for as long as a context of it lives.
+        unsafe { (*self.provider).signer.is_in_job() }
+    }
+
     /// Calls `call` with a context of the default provider's that is where this one is.
     pub(super) fn aside<T>(
         &self,

@@ -65,6 +65,12 @@ pub(crate) struct Signer {
 }
 
 impl Signer {
+    /// Whether the caller runs in a job of OpenSSL's, whose stack has 32 KiB.
+    pub(crate) fn is_in_job(&self) -> bool {
+        let mut fibers = self.fibers.iter();
+        fibers.any(|fibers| fibers.current().is_some())
+    }
+
     /// `of_core` is a function of libcrypto's; `local` and `relay` are sockets of daemons. `tell_lost` is called for each
     /// job that never goes on.
     pub(crate) fn of(
