@@ -454,7 +454,9 @@ mod tests {
             let requests = accelerator.0.with_every_lock_held(|| {
                 std::thread::spawn(move || {
                     let mut data = vec![0; 3_000_000];
-                    for bytes in [0, 16, 64, 1008, 16_384] {
+                    // Without AES instructions 16 KiB take so long that a helper may pay.
+                    let longest = if mask == "-aes" { 4096 } else { 16_384 };
+                    for bytes in [0, 16, 64, 1008, longest] {
                         cipher.encrypt((&mut data[..bytes]).into()).unwrap();
                         cipher.decrypt((&mut data[..bytes]).into()).unwrap();
                         cipher.set_iv(&[1; 16]).unwrap();
