@@ -231,8 +231,8 @@ pub unsafe extern "C" fn oarlock_cipher_set_iv(
 /// See `oarlock.h`.
 ///
 /// # Safety
-/// `out` and `data` are NULL or have `bytes` bytes each, and the caller owns those of `out`; `iv` is NULL or has the length
-/// of the algorithm's IV.
+/// `out` and `data` are NULL or have `bytes` bytes each, and the caller owns those of `out`; `iv` is NULL or an IV of the
+/// algorithm's length.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn oarlock_cipher_encrypt(
     cipher: Handle<Cipher>,

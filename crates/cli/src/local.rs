@@ -70,5 +70,5 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         .map_err(fail)
 }
 
-/// The most boards of one user, who has one for each key of its servers.
+/// The most boards per user. Each key of the user's servers has a board.
 const OF_USER: usize = 256;

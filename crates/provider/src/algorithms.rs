@@ -23,10 +23,11 @@ pub(crate) unsafe fn offered(provider: &Provider) -> Option<&Offered> {
         // looked for under the lock.
         let default = unsafe { DefaultProvider::find(search.handle, search.core) }?;
         // Only once it is there: what is stored stays. Another thread may have stored it in the meantime.
-        let defaults = Defaults::of(default, provider.offers_rsa)?;
-        let _ = provider.defaults.set(defaults);
+        let find = || Defaults::of(default, provider.offers_rsa);
+        let _ = provider.defaults.set(provider.signer.on_deep_stack(find)??);
         let defaults = provider.defaults.get()?;
-        let _ = provider.offered.set(lists(provider, defaults));
+        let list = || lists(provider, defaults);
+        let _ = provider.offered.set(provider.signer.on_deep_stack(list)?);
     }
     provider.offered.get()
 }

@@ -25,9 +25,9 @@ impl Kdf {
     }
 
     pub(crate) fn set(&self, values: &Values) -> (c_int, Errors) {
+        let set = libcrypto().EVP_KDF_CTX_set_params;
         // SAFETY: this context is live, and `Values::with` hands over an array that ends.
-        let done =
-            values.with(|params| unsafe { (libcrypto().EVP_KDF_CTX_set_params)(self.0, params) });
+        let done = values.with(|params| unsafe { set(self.0, params) });
         (done, errors())
     }
 
@@ -35,9 +35,9 @@ impl Kdf {
     pub(crate) fn derive(&self, bytes: usize, values: &Values) -> (c_int, Vec<u8>, Errors) {
         let mut output = vec![0xa5; bytes];
         let place = output.as_mut_ptr();
-        // SAFETY: a live context, a place of so many bytes, and an array that ends.
-        let done = values
-            .with(|params| unsafe { (libcrypto().EVP_KDF_derive)(self.0, place, bytes, params) });
+        let derive = libcrypto().EVP_KDF_derive;
+        // SAFETY: a live context, a place of `bytes` bytes, and an array that ends.
+        let done = values.with(|params| unsafe { derive(self.0, place, bytes, params) });
         if done != 1 {
             output.clear();
         }

@@ -28,16 +28,16 @@ impl Mac {
 
     pub(crate) fn init(&self, key: Option<&[u8]>, values: &Values) -> (c_int, Errors) {
         let (first, bytes) = key.map_or((null(), 0), |key| (key.as_ptr(), key.len()));
-        // SAFETY: a live context, null or a key with so many bytes, and an array that ends.
-        let done = values
-            .with(|params| unsafe { (libcrypto().EVP_MAC_init)(self.0, first, bytes, params) });
+        let init = libcrypto().EVP_MAC_init;
+        // SAFETY: a live context, null or a key of `bytes` bytes, and an array that ends.
+        let done = values.with(|params| unsafe { init(self.0, first, bytes, params) });
         (done, errors())
     }
 
     pub(crate) fn set(&self, values: &Values) -> (c_int, Errors) {
+        let set = libcrypto().EVP_MAC_CTX_set_params;
         // SAFETY: the context of this MAC is live, and the array of `Values::with` ends.
-        let done =
-            values.with(|params| unsafe { (libcrypto().EVP_MAC_CTX_set_params)(self.0, params) });
+        let done = values.with(|params| unsafe { set(self.0, params) });
         (done, errors())
     }
 
@@ -51,9 +51,9 @@ impl Mac {
     pub(crate) fn finish(&self, room: usize) -> (c_int, Vec<u8>, Errors) {
         // A digest of extendable length writes more than it says.
         let (mut tag, mut bytes) = (vec![0xa5; room + SLACK], usize::MAX);
-        // SAFETY: a live context, a place for a length, and one with more than `room`.
-        let done =
-            unsafe { (libcrypto().EVP_MAC_final)(self.0, tag.as_mut_ptr(), &mut bytes, room) };
+        let finish = libcrypto().EVP_MAC_final;
+        // SAFETY: a live context, a place for a length, and one with more than `room` bytes.
+        let done = unsafe { finish(self.0, tag.as_mut_ptr(), &mut bytes, room) };
         tag.truncate(if done == 1 { bytes } else { 0 });
         (done, tag, errors())
     }

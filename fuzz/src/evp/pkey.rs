@@ -94,9 +94,9 @@ impl Pkey {
 
     /// Sets parameters of the key.
     pub(crate) fn set(&self, values: &Values) -> bool {
+        let (set, key) = (libcrypto().EVP_PKEY_set_params, self.key.as_ptr());
         // SAFETY: a live key, and an array that ends.
-        let done = values
-            .with(|params| unsafe { (libcrypto().EVP_PKEY_set_params)(self.key.as_ptr(), params) });
+        let done = values.with(|params| unsafe { set(key, params) });
         errors();
         done == 1
     }
@@ -134,9 +134,9 @@ impl Pkey {
             data_bytes: width.min(size_of::<u64>()),
             return_bytes: usize::MAX,
         };
+        let (get, key) = (libcrypto().EVP_PKEY_get_params, self.key.as_ptr());
         // SAFETY: a live key, and an array that ends, whose place has as many bytes as it says.
-        let done =
-            unsafe { (libcrypto().EVP_PKEY_get_params)(self.key.as_ptr(), params.as_mut_ptr()) };
+        let done = unsafe { get(key, params.as_mut_ptr()) };
         errors();
         (done == 1 && params[0].return_bytes != usize::MAX).then_some(place)
     }
@@ -180,16 +180,14 @@ impl Pkey {
 
     pub(crate) fn copy(&self) -> Option<Self> {
         // SAFETY: a live key, which is read alone.
-        Self::taken(
-            unsafe { (libcrypto().EVP_PKEY_dup)(self.key.as_ptr()) },
-            self.side,
-        )
+        let copy = unsafe { (libcrypto().EVP_PKEY_dup)(self.key.as_ptr()) };
+        Self::taken(copy, self.side)
     }
 
     pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let compare = libcrypto().EVP_PKEY_eq;
         // SAFETY: live keys, which are read alone.
-        let is_same =
-            unsafe { (libcrypto().EVP_PKEY_eq)(self.key.as_ptr(), other.key.as_ptr()) } == 1;
+        let is_same = unsafe { compare(self.key.as_ptr(), other.key.as_ptr()) } == 1;
         errors();
         is_same
     }

@@ -104,7 +104,7 @@ fn of_haproxy(configuration: &Path) -> Finding {
              it sign for several together (deploy/haproxy-rsa.cfg)",
         );
     }
-    // Without maxconn, haproxy accepts as many connections as it has descriptors, and then fails in the same way.
+    // Without maxconn, only the limit on descriptors bounds haproxy's connections, and it fails in the same way there.
     let connections = number("maxconn");
     if number("maxpipes").unwrap_or(0) < connections.unwrap_or(1) {
         let many = connections.map_or("N".into(), |many| many.to_string());

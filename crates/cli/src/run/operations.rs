@@ -31,7 +31,7 @@ impl KeyExchanges {
     }
 }
 
-/// What was done with one primitive. What was not done is left out.
+/// The operations of one primitive. Operations that did not occur are left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct PrimitiveOperations {
     operation: &'static str,

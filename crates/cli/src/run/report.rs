@@ -35,7 +35,7 @@ pub(crate) struct Report {
     pub(crate) lines: Vec<ReportLine>,
     /// The uses of contexts, by operation and direction.
     contexts: Vec<ReportContexts>,
-    /// What could not be measured, and is missing from the sums.
+    /// Lines that could not be measured, and that the sums leave out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unmeasured: Vec<Unmeasured>,
     /// Key exchanges by post-quantum groups.

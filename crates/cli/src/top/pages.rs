@@ -72,14 +72,14 @@ pub(super) fn details(row: &Row) -> Vec<(String, Table)> {
     tables
 }
 
-/// Returns the name and number of a process, and its user unless that is the one who asks.
+/// Returns the name and number of a process, and its user if that is another user than the caller.
 pub(super) fn name(row: &Row) -> String {
     let process = row.process.map_or(String::new(), |it| format!(" {it}"));
     let owner = of_another(row.user);
     format!("{}{process}{owner}", row.program)
 }
 
-/// Returns the user in words; empty for the one who asks.
+/// Returns the user in words, or an empty text for the caller's own user.
 pub(crate) fn of_another(user: Option<u32>) -> String {
     let own = rustix::process::geteuid().as_raw();
     let other = user.filter(|user| *user != own);

@@ -268,8 +268,8 @@ fn scripts_are_followed_and_privileges_seen() {
 }
 
 /// No code of another user runs with root's rights unless `--try` asks for it. `doctor -- PROGRAM` and `provider calibrate
-/// PROGRAM` load the libcrypto that the RUNPATH of a program names. Those who may have put it there are its owner, the owner
-/// of a folder above it, everyone who may write to one of these, and the owner of a link's target.
+/// PROGRAM` load the libcrypto that the RUNPATH of a program names. Its owner may have put it there, as may the owner of a folder
+/// above it, anyone with write access to one of these, and the owner of a link's target.
 #[test]
 fn the_libcrypto_of_another_user_is_not_loaded() {
     if !is_root("folders of other users") {

@@ -82,8 +82,7 @@ pub(crate) struct DefaultAlgorithm<F> {
 }
 
 impl Defaults {
-    /// Returns `None` if the core does not tell the default provider's context. Boxed, and the larger parts in vectors: a job
-    /// of OpenSSL's (ASYNC_start_job(3)) may be the first to come here, and its stack has 32 KiB.
+    /// Returns `None` if the core does not tell the default provider's context.
     pub(crate) fn of(default: DefaultProvider, with_rsa: bool) -> Option<Box<Self>> {
         let context = default.context()?;
         macro_rules! find {

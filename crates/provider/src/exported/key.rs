@@ -34,6 +34,9 @@ pub(crate) trait Ours: Sized + Send + Sync {
     /// The selection bits that an import needs for a whole key.
     const LEAST: c_int;
 
+    /// Whether everything that is computed with such a key fits the stack of a job of OpenSSL's.
+    const FITS_A_JOB: bool = true;
+
     /// The default provider's management of them.
     fn default(defaults: &Defaults) -> Option<&DefaultAlgorithm<KeyFunctions>>;
 
@@ -140,7 +143,8 @@ impl<O: Ours> Key<O> {
             } else {
                 SELECT_ALL & !SELECT_PRIVATE_KEY
             };
-            functions.export?(inner, selection, take::<O>, place);
+            let export = functions.export?;
+            self.on_enough_stack(|| export(inner, selection, take::<O>, place))?;
         }
         taken
     }
@@ -150,7 +154,8 @@ impl<O: Ours> Key<O> {
         if selection & O::LEAST != O::LEAST || !self.is_empty() {
             return None;
         }
-        self.take(O::of(selection, params, true)?)
+        let ours = self.on_enough_stack(|| O::of(selection, params, true));
+        self.take(ours??)
     }
 
     /// Makes an empty one this one. Nobody else has it yet.
@@ -200,13 +205,22 @@ impl<O: Ours> Key<O> {
         };
         let import = functions.import?;
         // SAFETY: the default provider's function with its key that nobody else has, and an array that ends as it must.
-        let done = ours.give(|selection, params| unsafe { import(made, selection, params) });
-        if done != 1 {
+        let give = || ours.give(|selection, params| unsafe { import(made, selection, params) });
+        if self.on_enough_stack(give) != Some(1) {
             // SAFETY: the default provider's function with its key that nobody else has.
             unsafe { functions.free?(made) };
             return None;
         }
         Some(made)
+    }
+
+    /// Runs what computes with such a key; `None` if there is no stack for it.
+    pub(crate) fn on_enough_stack<T>(&self, run: impl FnOnce() -> T) -> Option<T> {
+        if O::FITS_A_JOB {
+            return Some(run());
+        }
+        // SAFETY: the core tears the provider down after this key, which it is using.
+        unsafe { (*self.provider).signer.on_deep_stack(run) }
     }
 
     /// Another handle of it, if its private half is on another machine.

@@ -52,15 +52,17 @@ pub(super) fn table() -> Vec<Dispatch> {
 }
 
 impl Context {
-    fn count(
+    /// Computes, and counts what was done.
+    fn compute(
         &self,
         hybrid: Hybrid,
         performed: Performed,
-        done: Result<(), Error>,
+        compute: impl FnOnce() -> Result<(), Error>,
     ) -> Result<(), Reason> {
-        done.map_err(reason)?;
         // SAFETY: the core tears no provider down that has a context, such as this one.
         let provider = unsafe { &*self.provider };
+        let done = provider.signer.on_deep_stack(compute);
+        done.ok_or(Reason::Silent)?.map_err(reason)?;
         provider.count(super::of(hybrid), performed);
         Ok(())
     }
@@ -94,10 +96,11 @@ impl Context {
         let made = &mut made[..secret_bytes];
         // SAFETY: the core's caller has room for so many bytes, as `take` was told.
         let ciphertext = unsafe { std::slice::from_raw_parts_mut(ciphertext, ciphertext_bytes) };
-        let done = key.encapsulate(ciphertext, made);
-        // SAFETY: the same. Where it has failed, the engine has left zeros.
+        let encapsulate = || key.encapsulate(ciphertext, made);
+        let done = self.compute(hybrid, Performed::Encapsulated, encapsulate);
+        // SAFETY: the same. Where it has failed, there are zeros.
         unsafe { made.as_ptr().copy_to(secret, secret_bytes) };
-        self.count(hybrid, Performed::Encapsulated, done)
+        done
     }
 
     fn decapsulate(&self, secret: Place, ciphertext: &[u8]) -> Result<(), Reason> {
@@ -123,11 +126,12 @@ impl Context {
         }
         let mut made = Zeroizing::new([0; SECRET_BYTES_MAX]);
         let made = &mut made[..bytes];
-        let done = key.decapsulate(ciphertext, made);
+        let decapsulate = || key.decapsulate(ciphertext, made);
+        let done = self.compute(hybrid, Performed::Decapsulated, decapsulate);
         // SAFETY: the core's caller has room for so many bytes, which may overlap with the ciphertext: that is not used any
-        // more. Where it has failed, the engine has left zeros.
+        // more. Where it has failed, there are zeros.
         unsafe { made.as_ptr().copy_to(place, bytes) };
-        self.count(hybrid, Performed::Decapsulated, done)
+        done
     }
 }
 

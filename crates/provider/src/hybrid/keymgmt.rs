@@ -123,13 +123,17 @@ impl Key {
         if private.is_empty() {
             return self.take_public(public);
         }
-        let key = HybridPrivateKey::from_bytes(self.hybrid, private);
+        let take = || HybridPrivateKey::from_bytes(self.hybrid, private);
+        let key = self.provider().signer.on_deep_stack(take);
+        let key = key.ok_or(Reason::Silent)?;
         self.halves = Halves::Both(Arc::new(key.map_err(|_| Reason::InvalidKey)?));
         Ok(())
     }
 
     fn take_public(&mut self, public: &[u8]) -> Result<(), Reason> {
-        let key = HybridPublicKey::from_bytes(self.hybrid, public);
+        let take = || HybridPublicKey::from_bytes(self.hybrid, public);
+        let key = self.provider().signer.on_deep_stack(take);
+        let key = key.ok_or(Reason::Silent)?;
         self.halves = Halves::Public(Arc::new(key.map_err(|_| Reason::InvalidKey)?));
         Ok(())
     }
@@ -531,10 +535,15 @@ unsafe extern "C" fn generate(
             SELECT_PUBLIC_KEY => return null_mut(),
             // EVP_PKEY_paramgen(3).
             0 => Halves::None,
-            _ => match HybridPrivateKey::generate(generation.hybrid) {
-                Ok(key) => Halves::Both(Arc::new(key)),
-                Err(_) => return null_mut(),
-            },
+            _ => {
+                // SAFETY: the core tears no provider down that has a generation.
+                let provider = unsafe { &*generation.provider };
+                let generate = || HybridPrivateKey::generate(generation.hybrid);
+                match provider.signer.on_deep_stack(generate) {
+                    Some(Ok(key)) => Halves::Both(Arc::new(key)),
+                    _ => return null_mut(),
+                }
+            }
         };
         Key::boxed(generation.hybrid, halves, generation.provider)
     })

@@ -6,7 +6,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
 
-use oarlock_engine::agreement::{ML_KEM_SECRET_BYTES, MlKemPublicKey};
+use oarlock_engine::agreement::ML_KEM_SECRET_BYTES;
 use oarlock_engine::costs::Performed;
 use zeroize::Zeroizing;
 
@@ -142,19 +142,12 @@ impl<const SET: usize> Context<SET> {
         if secret.is_absent() || !has_room {
             return None;
         }
-        let made;
-        let key = match self.ours()? {
-            MlKemKey::Public(key) => key,
-            private => {
-                let public = private.public()?;
-                made = MlKemPublicKey::from_bytes(MlKemKey::<SET>::SET, &public).ok()?;
-                &made
-            }
-        };
+        let key = self.key.as_ref()?;
+        let ours = key.ours()?;
         let mut shared = Zeroizing::new([0; ML_KEM_SECRET_BYTES]);
         // SAFETY: the caller has room for so many bytes, as the length says.
         let octets = unsafe { std::slice::from_raw_parts_mut(ciphertext.first, bytes) };
-        key.encapsulate(octets, &mut shared).ok()?;
+        key.on_enough_stack(|| ours.encapsulate(octets, &mut shared))??;
         // SAFETY: the caller has room for a secret, as the length says.
         unsafe { shared.as_ptr().copy_to(secret.first, ML_KEM_SECRET_BYTES) };
         ciphertext.tell(bytes);
@@ -179,11 +172,13 @@ impl<const SET: usize> Context<SET> {
         if !secret.has_no_length() && !secret.has_room(ML_KEM_SECRET_BYTES) {
             return None;
         }
-        let MlKemKey::Private(key) = self.ours()? else {
+        let key = self.key.as_ref()?;
+        let MlKemKey::Private(ours) = key.ours()? else {
             return None;
         };
         let mut shared = Zeroizing::new([0; ML_KEM_SECRET_BYTES]);
-        key.decapsulate(ciphertext, &mut shared).ok()?;
+        let done = key.on_enough_stack(|| ours.decapsulate(ciphertext, &mut shared));
+        done?.ok()?;
         // SAFETY: the caller has room for a secret, which may overlap with the ciphertext: that is not used any more.
         unsafe { shared.as_ptr().copy_to(secret.first, ML_KEM_SECRET_BYTES) };
         secret.tell(ML_KEM_SECRET_BYTES);

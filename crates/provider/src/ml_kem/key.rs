@@ -3,7 +3,9 @@
 use std::ffi::c_int;
 
 use oarlock_engine::Primitive;
-use oarlock_engine::agreement::{ML_KEM_SEED_BYTES, MlKem, MlKemPrivateKey, MlKemPublicKey};
+use oarlock_engine::agreement::{
+    ML_KEM_SECRET_BYTES, ML_KEM_SEED_BYTES, MlKem, MlKemPrivateKey, MlKemPublicKey,
+};
 use zeroize::Zeroizing;
 
 use crate::abi::{Param, Params, SELECT_KEYPAIR, SELECT_PRIVATE_KEY, SELECT_PUBLIC_KEY};
@@ -35,6 +37,20 @@ impl<const SET: usize> MlKemKey<SET> {
         written.ok().map(|()| public)
     }
 
+    /// Encapsulates a secret for the public key.
+    pub(super) fn encapsulate(
+        &self,
+        ciphertext: &mut [u8],
+        secret: &mut [u8; ML_KEM_SECRET_BYTES],
+    ) -> Option<()> {
+        let done = match self {
+            Self::Public(key) => key.encapsulate(ciphertext, secret),
+            Self::Private(_) => MlKemPublicKey::from_bytes(Self::SET, &self.public()?)
+                .and_then(|key| key.encapsulate(ciphertext, secret)),
+        };
+        done.ok()
+    }
+
     /// The private key in its expanded form.
     fn expanded(key: &MlKemPrivateKey) -> Option<Zeroizing<Vec<u8>>> {
         let mut private = Zeroizing::new(vec![0; Self::SET.private_key_bytes()]);
@@ -44,6 +60,7 @@ impl<const SET: usize> MlKemKey<SET> {
 
 impl<const SET: usize> Ours for MlKemKey<SET> {
     const LEAST: c_int = SELECT_PUBLIC_KEY;
+    const FITS_A_JOB: bool = false;
 
     fn default(defaults: &Defaults) -> Option<&DefaultAlgorithm<KeyFunctions>> {
         defaults.ml_kem[SET].keys.as_ref()

@@ -260,13 +260,16 @@ unsafe extern "C" fn generate<const SET: usize>(
             SELECT_PUBLIC_KEY => null_mut(),
             // EVP_PKEY_paramgen(3).
             0 => Key::<MlKemKey<SET>>::empty(provider),
-            _ => match MlKemPrivateKey::generate(MlKemKey::<SET>::SET) {
-                Ok(key) => {
-                    provider.count(MlKemKey::<SET>::PRIMITIVE, Performed::Generated);
-                    Key::of(provider, MlKemKey::<SET>::Private(key))
+            _ => {
+                let generate = || MlKemPrivateKey::generate(MlKemKey::<SET>::SET);
+                match provider.signer.on_deep_stack(generate) {
+                    Some(Ok(key)) => {
+                        provider.count(MlKemKey::<SET>::PRIMITIVE, Performed::Generated);
+                        Key::of(provider, MlKemKey::<SET>::Private(key))
+                    }
+                    _ => null_mut(),
                 }
-                Err(_) => null_mut(),
-            },
+            }
         }
     })
 }

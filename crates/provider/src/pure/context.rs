@@ -96,12 +96,6 @@ impl<P: Pure> Context<P> {
         (is_there == 1).then_some(inner)
     }
 
-    /// Whether the caller runs in a job of OpenSSL's.
-    pub(super) fn is_in_job(&self) -> bool {
-        // SAFETY: the core keeps the provider for as long as a context of it lives.
-        unsafe { (*self.provider).signer.is_in_job() }
-    }
-
     /// Calls `call` with a context of the default provider's that is where this one is.
     pub(super) fn aside<T>(
         &self,
@@ -138,10 +132,11 @@ impl<P: Pure> Context<P> {
             if place.room < P::SIGNATURE_BYTES {
                 return None;
             }
-            let key = self.key.as_ref()?.ours()?;
+            let key = self.key.as_ref()?;
+            let ours = key.ours()?;
             // The message may lie where the signature goes.
             let mut signature = vec![0; P::SIGNATURE_BYTES];
-            key.sign(message, &mut signature)?;
+            key.on_enough_stack(|| ours.sign(message, &mut signature))??;
             // SAFETY: the caller has room for as many bytes as a signature has.
             unsafe { signature.as_ptr().copy_to(place.octets, signature.len()) };
             self.count(Performed::Signed);
@@ -156,7 +151,9 @@ impl<P: Pure> Context<P> {
         if !matches!(self.state, State::Begun(begun) if begun == work) {
             return None;
         }
-        self.key.as_ref()?.ours()?.verify(message, signature)?;
+        let key = self.key.as_ref()?;
+        let ours = key.ours()?;
+        key.on_enough_stack(|| ours.verify(message, signature))??;
         self.count(Performed::Verified);
         Some(1)
     }

@@ -74,7 +74,6 @@ impl Ours for Ed25519Key {
 impl Pure for Ed25519Key {
     const PRIMITIVE: Primitive = Primitive::Ed25519;
     const SIGNATURE_BYTES: usize = SIGNATURE_BYTES;
-    const FITS_A_JOB: bool = true;
 
     fn signatures(defaults: &Defaults) -> Option<&DefaultAlgorithm<SignatureFunctions>> {
         defaults.ed25519.signatures.as_ref()

@@ -33,6 +33,7 @@ impl<const SET: usize> MlDsaKey<SET> {
 
 impl<const SET: usize> Ours for MlDsaKey<SET> {
     const LEAST: c_int = SELECT_PUBLIC_KEY;
+    const FITS_A_JOB: bool = false;
 
     fn default(defaults: &Defaults) -> Option<&DefaultAlgorithm<KeyFunctions>> {
         defaults.ml_dsa[SET].keys.as_ref()
@@ -97,8 +98,6 @@ impl<const SET: usize> Ours for MlDsaKey<SET> {
 impl<const SET: usize> Pure for MlDsaKey<SET> {
     const PRIMITIVE: Primitive = [Primitive::MlDsa44, Primitive::MlDsa65, Primitive::MlDsa87][SET];
     const SIGNATURE_BYTES: usize = Self::SET.signature_bytes();
-    /// aws-lc takes up to 105 KiB (ML-DSA-87). The default provider takes memory of the heap.
-    const FITS_A_JOB: bool = false;
 
     fn signatures(defaults: &Defaults) -> Option<&DefaultAlgorithm<SignatureFunctions>> {
         defaults.ml_dsa[SET].signatures.as_ref()

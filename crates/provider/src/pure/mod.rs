@@ -36,9 +36,6 @@ trait Pure: Ours {
     /// The length in bytes of every signature.
     const SIGNATURE_BYTES: usize;
 
-    /// Whether signing and verifying fit the 32 KiB of stack of a job of OpenSSL's (ASYNC_start_job(3)).
-    const FITS_A_JOB: bool;
-
     /// Fills `signature`, which has [`SIGNATURE_BYTES`](Self::SIGNATURE_BYTES); `None` where the default provider is to do it.
     fn sign(&self, message: &[u8], signature: &mut [u8]) -> Option<()>;
 

@@ -132,7 +132,6 @@ unsafe fn begin<P: Pure>(
                 _ => key.as_ref(),
             };
             if let (Some(work), Some(with)) = (work, with)
-                && (P::FITS_A_JOB || !context.is_in_job())
                 && let Some(ours) = with.ours()
                 && (ours.has_private() || !work.signs())
             {

@@ -17,6 +17,7 @@
 
 mod async_jobs;
 mod batch;
+mod deep_stack;
 mod fibers;
 mod relay_answers;
 mod relay_breaker;
@@ -65,10 +66,14 @@ pub(crate) struct Signer {
 }
 
 impl Signer {
-    /// Whether the caller runs in a job of OpenSSL's, whose stack has 32 KiB.
-    pub(crate) fn is_in_job(&self) -> bool {
+    /// Runs what may take more stack than a job of OpenSSL's has. Returns `None` if the caller is a job and there is no memory
+    /// for a second stack.
+    pub(crate) fn on_deep_stack<T>(&self, run: impl FnOnce() -> T) -> Option<T> {
         let mut fibers = self.fibers.iter();
-        fibers.any(|fibers| fibers.current().is_some())
+        match fibers.any(|fibers| fibers.current().is_some()) {
+            true => deep_stack::run(run),
+            false => Some(run()),
+        }
     }
 
     /// `of_core` is a function of libcrypto's; `local` and `relay` are sockets of daemons. `tell_lost` is called for each

@@ -9,6 +9,7 @@
 //! | every moment in the life of a process | `process`; threads in it: `helpers`; by `host` |
 //! | the memory of idle connections | `connections`; by `host` |
 //! | programs with an allocator of their own | `allocators`; by `host` |
+//! | the stack of OpenSSL's jobs | `jobs`; by `host` |
 //! | the file that says what is offered | `calibration`; by `host`; its content in `crates/cli/tests/it/calibration.rs` |
 //!
 //! This process loads libcrypto and the provider once, into library contexts that its tests share. Tests that fork, confine
@@ -27,6 +28,7 @@ mod groups;
 mod handshakes;
 mod helpers;
 mod host;
+mod jobs;
 mod languages;
 mod openssl;
 mod openvpn;

@@ -6,8 +6,8 @@
 //!                                           outcome.rs  the result to print
 //! ```
 //!
-//! The ratios come from running this program again, on all CPUs or on one. A target for many sizes is as good as the worst
-//! of them.
+//! The ratios come from running this program again, on all CPUs or on one. The worst size
+//! decides whether a target for many sizes is met.
 
 mod judge;
 mod measure;

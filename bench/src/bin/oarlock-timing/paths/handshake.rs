@@ -1,5 +1,5 @@
-//! What a handshake does with secrets: SHA-512, HMAC, the derivation of keys, the comparison of a key that is set again, secrets
-//! of hybrids, and private keys that are read from their encodings.
+//! The operations of a handshake on secrets: SHA-512, HMAC, key derivation, the comparison of a key that is set again, hybrid
+//! key exchange, and parsing private keys.
 
 use std::hint::black_box;
 
@@ -170,7 +170,7 @@ fn add_keys(paths: &mut Vec<Box<dyn Path>>) {
     }
 }
 
-/// Work on a secret of so many bytes.
+/// Work on a secret of `secret.len()` bytes.
 struct Secret {
     name: String,
     classes: Contrast,

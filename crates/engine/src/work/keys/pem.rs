@@ -6,6 +6,7 @@ use zeroize::Zeroizing;
 use super::der::elements;
 use super::invalid;
 use crate::Error;
+use crate::work::rsa::key::has_headers;
 
 /// Returns the text of a key, or `None` if it is DER. PEM may have other text before its first line.
 ///
@@ -52,13 +53,6 @@ fn without_parameters(text: &str) -> &str {
         },
         None => text,
     }
-}
-
-/// Whether the line after the first one of the key is a header of encrypted ones, which stands there (RFC 1421, 4.6.1.1).
-fn has_headers(text: &str) -> bool {
-    let block = text.split_once("-----BEGIN ").map(|(_, block)| block);
-    let second = block.and_then(|block| block.lines().nth(1));
-    second.is_some_and(|line| line.starts_with("Proc-Type:"))
 }
 
 pub(super) fn encrypted() -> Error {

@@ -184,7 +184,7 @@ impl RsaPrivateKey {
         if pem.starts_with("-----BEGIN OPENSSH PRIVATE KEY-----") {
             return Self::from_openssh(pem);
         }
-        if pem.contains("\nProc-Type:") {
+        if has_headers(pem) {
             return Err(encrypted());
         }
         let (label, document) = SecretDocument::from_pem(pem).map_err(not_pem)?;
@@ -446,6 +446,14 @@ fn check_length(part: &[u8], modulus: &[u8]) -> Result<(), Error> {
         ));
     }
     Ok(())
+}
+
+/// Whether the first line of a PEM block has headers behind it, as those of encrypted keys do (RFC 1421, 4.6.1.1). Reads that line
+/// alone, since secrets follow where there are none.
+pub(crate) fn has_headers(text: &str) -> bool {
+    let block = text.split_once("-----BEGIN ").map(|(_, block)| block);
+    let second = block.and_then(|block| block.lines().nth(1));
+    second.is_some_and(|line| line.starts_with("Proc-Type:"))
 }
 
 fn check_algorithm(oid: ObjectIdentifier) -> Result<(), Error> {

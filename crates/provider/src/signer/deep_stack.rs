@@ -1,0 +1,136 @@
+//! A stack for what needs more than a job of OpenSSL's has.
+//!
+//! A job (ASYNC_start_job(3)) has 32 KiB without a guard page, libssl's own frames among them. aws-lc needs up to 105 KiB for
+//! ML-DSA-87 and 25 KiB for ML-KEM-1024; OpenSSL's own implementations take that from the heap. So a job computes these on a
+//! second stack, by the functions that OpenSSL makes jobs of (makecontext(3)). It does not pause there.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+use std::mem::{MaybeUninit, transmute};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::{self, from_mut, null_mut};
+
+/// Runs `run` on a stack of its own. Returns `None` if there is no memory for one, or if `run` panicked.
+pub(super) fn run<T>(run: impl FnOnce() -> T) -> Option<T> {
+    let stack = Stack::new()?;
+    let mut call = Call {
+        run: Some(run),
+        done: None,
+    };
+    begin_on(&stack, &mut call)?;
+    call.done
+}
+
+/// What runs, and its result.
+struct Call<F, T> {
+    run: Option<F>,
+    done: Option<T>,
+}
+
+/// Returns when `call` is done; `None` if it could not begin.
+fn begin_on<F: FnOnce() -> T, T>(stack: &Stack, call: &mut Call<F, T>) -> Option<()> {
+    let address = from_mut(call).expose_provenance();
+    let (high, low) = ((address >> 32) as u32, address as u32);
+    let mut here = MaybeUninit::<libc::ucontext_t>::uninit();
+    let mut there = MaybeUninit::<libc::ucontext_t>::uninit();
+    // SAFETY: getcontext fills `there` before its parts are set and `makecontext` is called, and swapcontext fills `here`, to
+    // which the end of `enter` leads. The function takes two numbers of 32 bits. The stack and `call` live until swapcontext
+    // returns, since nothing leaves the other stack before its function ends.
+    unsafe {
+        if libc::getcontext(there.as_mut_ptr()) != 0 {
+            return None;
+        }
+        let context = there.assume_init_mut();
+        context.uc_stack.ss_sp = stack.memory;
+        context.uc_stack.ss_size = STACK_BYTES;
+        context.uc_link = here.as_mut_ptr();
+        let enter = transmute::<extern "C" fn(u32, u32), extern "C" fn()>(enter::<F, T>);
+        libc::makecontext(context, enter, 2, high as c_int, low as c_int);
+        (libc::swapcontext(here.as_mut_ptr(), context) == 0).then_some(())
+    }
+}
+
+extern "C" fn enter<F: FnOnce() -> T, T>(high: u32, low: u32) {
+    let address = (high as usize) << 32 | low as usize;
+    // SAFETY: `begin_on` passed the address of its call, which nothing else uses until this function has ended.
+    let call = unsafe { &mut *ptr::with_exposed_provenance_mut::<Call<F, T>>(address) };
+    let Some(run) = call.run.take() else { return };
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(done) => call.done = Some(done),
+        // Not dropped: the drop of a payload may panic in turn.
+        Err(panic) => std::mem::forget(panic),
+    }
+}
+
+/// A stack above a page that nothing may touch.
+struct Stack {
+    mapping: *mut c_void,
+    /// The lowest address of the stack.
+    memory: *mut c_void,
+}
+
+impl Stack {
+    fn new() -> Option<Self> {
+        // SAFETY: a new mapping overlaps no other, and its first page is within it.
+        unsafe {
+            let mapping = libc::mmap(
+                null_mut(),
+                GUARD_BYTES + STACK_BYTES,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            );
+            if mapping == libc::MAP_FAILED {
+                return None;
+            }
+            let stack = Self {
+                mapping,
+                memory: mapping.byte_add(GUARD_BYTES),
+            };
+            (libc::mprotect(mapping, GUARD_BYTES, libc::PROT_NONE) == 0).then_some(stack)
+        }
+    }
+}
+
+impl Drop for Stack {
+    fn drop(&mut self) {
+        // SAFETY: the mapping of `new`, on which nothing runs any more. Its pages, with what was computed on them, go back to
+        // the kernel.
+        unsafe { libc::munmap(self.mapping, GUARD_BYTES + STACK_BYTES) };
+    }
+}
+
+/// Twice what ML-DSA-87 takes; unoptimized frames of this library are among it.
+const STACK_BYTES: usize = 256 << 10;
+const GUARD_BYTES: usize = 4 << 10;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// Uses most of the stack, a frame of 4 KiB at a time.
+    fn sum(depth: usize) -> usize {
+        let frame = std::hint::black_box([depth as u8; 4096]);
+        match depth {
+            0 => frame.len(),
+            _ => frame.len() + sum(depth - 1),
+        }
+    }
+
+    #[test]
+    fn it_is_deep_and_brings_back_results_and_panics() {
+        let numbers: Vec<usize> = (0..3).collect();
+        assert_eq!(run(|| numbers.iter().sum::<usize>()), Some(3));
+        assert_eq!(run(|| sum(27)), Some(28 * 4096));
+        assert_eq!(run(|| run(|| sum(3)).unwrap() + 1), Some(4 * 4096 + 1));
+        assert_eq!(run(|| -> u8 { std::panic::panic_any("on purpose") }), None);
+        let threads: Vec<_> = (0..4)
+            .map(|number| std::thread::spawn(move || run(|| sum(number))))
+            .collect();
+        for (number, thread) in threads.into_iter().enumerate() {
+            assert_eq!(thread.join().unwrap(), Some((number + 1) * 4096));
+        }
+    }
+}
