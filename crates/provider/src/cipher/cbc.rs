@@ -1,4 +1,4 @@
-//! AES-CBC: with PKCS #7 padding, without, and as TLS 1.2 and older use it.
+//! AES-CBC: with PKCS #7 padding, without padding, and as TLS 1.2 and older use it.
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
@@ -19,24 +19,24 @@ use crate::provider::Provider;
 const BLOCK_BYTES: usize = 16;
 
 pub(super) struct Cbc {
-    /// Set once there is a key.
+    /// Set with the first key.
     context: Option<CbcContext>,
     operation: Algorithm,
     direction: Direction,
-    /// The IV as set: each init without an IV returns to it.
+    /// The IV as set; each init without an IV returns to it.
     iv: [u8; BLOCK_BYTES],
     has_iv: bool,
-    /// The copy for a caller that asked for a pointer to it.
+    /// A copy of the current IV for a caller that asked for a pointer to it.
     updated_iv: [u8; BLOCK_BYTES],
-    /// Input that waits for the rest of its block or, when padding is to be removed, for more input.
+    /// Input that waits for the rest of its block or, if padding is to be removed, for more input.
     held: [u8; BLOCK_BYTES],
     held_bytes: usize,
     has_padding: bool,
     num: u32,
-    /// As OpenSSL numbers them; 0 outside TLS.
+    /// The version in OpenSSL's numbers; 0 outside TLS.
     tls_version: u32,
     tls_mac_bytes: usize,
-    /// The MAC of the last record that was opened.
+    /// The MAC of the last record opened.
     tls_mac: Option<Mac>,
 }
 
@@ -158,8 +158,8 @@ impl Cipher for Cbc {
         keyed.map_err(|_| Reason::InvalidKeyLength)
     }
 
-    /// Whole blocks of a message without padding to remove: what most calls are. Short ones pay for each
-    /// instruction, and the rest stands apart, so that these keep what they need in registers.
+    /// Handles whole blocks of a message without padding to remove, the most frequent case. Every instruction counts
+    /// for short calls, so the other cases are in a function of their own and this one keeps its values in registers.
     #[inline(always)]
     fn update(&mut self, data: Data) -> Result<usize, Reason> {
         if self.tls_version == 0
@@ -176,7 +176,7 @@ impl Cipher for Cbc {
         if self.context.is_none() {
             return Err(Reason::NoKeySet);
         }
-        // A record is whole when its update returns.
+        // A record is complete when its update returns.
         if self.tls_version > 0 {
             return Err(Reason::CipherOperationFailed);
         }
@@ -226,7 +226,7 @@ impl Cipher for Cbc {
         params.each(|key, value| {
             match key {
                 b"padding" => self.has_padding = got(value.number::<u32>())? != 0,
-                // Releases before 3.0.22 take any: it is the place within a block.
+                // Releases before 3.0.22 accept any value of this offset within a block.
                 b"num" => {
                     let num = got(value.number::<u32>())?;
                     if num as usize >= BLOCK_BYTES {
@@ -234,7 +234,7 @@ impl Cipher for Cbc {
                     }
                     self.num = num;
                 }
-                // Of modes that work on bits.
+                // For modes that count in bits, which this is not.
                 b"use-bits" => _ = got(value.number::<u32>())?,
                 b"tls-version" => self.tls_version = got(value.number())?,
                 b"tls-mac-size" => {
@@ -252,13 +252,13 @@ impl Cipher for Cbc {
 }
 
 impl Cbc {
-    /// Whether the last block of the input waits, since it may end in padding.
+    /// Returns whether the last block of the input must wait, since it may end in padding.
     #[inline(always)]
     fn holds_back(&self) -> bool {
         self.direction == Direction::Decrypt && self.has_padding
     }
 
-    /// Crypts whole blocks where there is nothing else to do or to refuse.
+    /// Processes whole blocks; returns `None` if there is anything else to do or to refuse.
     #[inline(always)]
     fn whole_blocks_at_once(&mut self, data: Data) -> Option<Result<usize, Reason>> {
         let bytes = data.input_bytes;
@@ -271,7 +271,7 @@ impl Cbc {
             return None;
         }
         let context = self.context.as_mut()?;
-        // SAFETY: OpenSSL's caller vouches for the input, and the output has room for as many bytes.
+        // SAFETY: OpenSSL's caller vouches for the input, and the output was checked to have room for its length.
         let blocks = unsafe { data.in_place_or_apart() }?;
         let done = match self.direction {
             Direction::Encrypt => context.encrypt(blocks),
@@ -280,7 +280,8 @@ impl Cbc {
         Some(done.map_or(Err(Reason::CipherOperationFailed), |()| Ok(bytes)))
     }
 
-    /// Word by word, because a value that goes by its address would be in memory for [`update`](Cipher::update), too.
+    /// Handles all other cases. Takes words, because a value passed by address would keep [`update`](Cipher::update)'s
+    /// in memory, too.
     #[inline(never)]
     fn other_update(
         &mut self,
@@ -303,7 +304,7 @@ impl Cbc {
         }
         let holds_back = self.holds_back();
         if data.input_bytes == 0 {
-            // A block was held back, and padding has been switched off since.
+            // A block was held back before padding was switched off.
             return if self.held_bytes == BLOCK_BYTES && !holds_back {
                 self.late_block(data)
             } else {
@@ -333,10 +334,10 @@ impl Cbc {
         Ok(data.input_bytes)
     }
 
-    /// Whole blocks from `at` on, in a buffer with room for them.
+    /// Processes whole blocks from offset `at`. The output has room for them.
     fn crypt(&mut self, data: Data, at: usize, bytes: usize) -> Result<(), Reason> {
         let context = self.context.as_mut().ok_or(Reason::NoKeySet)?;
-        // SAFETY: the callers have looked at the lengths, and OpenSSL's caller vouches for the rest.
+        // SAFETY: the callers checked the lengths, and OpenSSL's caller vouches for the buffers.
         unsafe {
             data.crypt(at, bytes, |blocks| match self.direction {
                 Direction::Encrypt => context.encrypt(blocks),
@@ -356,7 +357,7 @@ impl Cbc {
         .map_err(|_| Reason::CipherOperationFailed)
     }
 
-    /// Processes whole blocks; holds the rest, and the last one if it may be padded.
+    /// Processes whole blocks and holds the rest, including the last block if it may be padded.
     fn buffered(&mut self, data: Data, holds_back: bool) -> Result<usize, Reason> {
         let taken = (BLOCK_BYTES - self.held_bytes).min(data.input_bytes);
         let taken = if self.held_bytes > 0 { taken } else { 0 };
@@ -370,8 +371,8 @@ impl Cbc {
         if data.output_bytes < first + whole {
             return Err(Reason::OutputBufferTooSmall);
         }
-        // SAFETY: the caller of OpenSSL vouches for the input. The output may overlap it: what is
-        // needed of the input afterwards is put aside before anything is written.
+        // SAFETY: OpenSSL's caller vouches for the input. The output may overlap it, so the bytes needed later are
+        // copied before anything is written.
         let (last, last_bytes) = unsafe {
             let input = data.input();
             self.held[self.held_bytes..self.held_bytes + taken].copy_from_slice(&input[..taken]);
@@ -398,7 +399,7 @@ impl Cbc {
         Ok(first + whole)
     }
 
-    /// The block that is held, without input.
+    /// Writes the held block, without new input.
     #[cold]
     fn late_block(&mut self, data: Data) -> Result<usize, Reason> {
         if data.output_bytes < BLOCK_BYTES {
@@ -408,7 +409,7 @@ impl Cbc {
             return Err(Reason::CipherOperationFailed);
         }
         self.crypt_held()?;
-        // SAFETY: the output has room for a block, and is not ours.
+        // SAFETY: the output was checked to have room for a block, and is not part of this context.
         unsafe {
             self.held
                 .as_ptr()
@@ -419,28 +420,27 @@ impl Cbc {
         Ok(BLOCK_BYTES)
     }
 
-    /// Whole blocks where one is held back already: what a long message that may be padded comes to.
+    /// Processes whole blocks while one is held back, the usual case within a long message that may be padded.
     fn one_block_later(&mut self, data: Data) -> Result<usize, Reason> {
         if data.output_bytes < data.input_bytes {
             return Err(Reason::OutputBufferTooSmall);
         }
         let whole = data.input_bytes - BLOCK_BYTES;
-        // SAFETY: the caller of OpenSSL vouches for the input, of which this is the last block; a
-        // block has no alignment.
+        // SAFETY: OpenSSL's caller vouches for the input, of which this is the last block; a block needs no alignment.
         let last = unsafe { data.input.add(whole).cast::<[u8; BLOCK_BYTES]>().read() };
         self.put_out_held_and(data, 0, whole)?;
         self.held = last;
         Ok(data.input_bytes)
     }
 
-    /// The block that is held, then `whole` bytes of whole blocks of the input from `at` on. The
-    /// output has room for all of them.
+    /// Writes the held block, then `whole` bytes of whole blocks of the input from `at`. The output has room for all of
+    /// them.
     #[inline(always)]
     fn put_out_held_and(&mut self, data: Data, at: usize, whole: usize) -> Result<(), Reason> {
         self.crypt_held()?;
         let mut block = u128::from_ne_bytes(self.held);
         if whole > 0 {
-            // These are read where the block before them is to go.
+            // The input of these may lie where the held block goes, so they are processed before that is written.
             let after = Data {
                 output: data.output.wrapping_add(BLOCK_BYTES),
                 output_bytes: data.output_bytes - BLOCK_BYTES,
@@ -449,7 +449,7 @@ impl Cbc {
             };
             self.crypt(after, 0, whole)?;
         }
-        // SAFETY: the output has room for a block more than the whole ones.
+        // SAFETY: the output has room for one block more than the whole ones, as the callers checked.
         unsafe { data.output.cast::<u128>().write_unaligned(block) };
         block.zeroize();
         Ok(())
@@ -495,7 +495,7 @@ impl Cbc {
 
     fn put_out_held(&mut self, data: Data, bytes: usize) {
         if bytes > 0 {
-            // SAFETY: the callers have found room in the output, which is not ours.
+            // SAFETY: the callers checked that the output has room, and it is not part of this context.
             unsafe {
                 self.held
                     .as_ptr()
@@ -506,7 +506,7 @@ impl Cbc {
         self.held_bytes = 0;
     }
 
-    /// A whole record of TLS 1.2 or older; each has its own padding.
+    /// Processes a whole record of TLS 1.2 or older, which has its own padding.
     fn record(&mut self, data: Data) -> Result<usize, Reason> {
         let mut bytes = data.input_bytes;
         if data.input.is_null()
@@ -521,7 +521,7 @@ impl Cbc {
             if data.output_bytes < bytes + padding_bytes {
                 return Err(Reason::CipherOperationFailed);
             }
-            // SAFETY: the output has room for the padding.
+            // SAFETY: the output was checked to have room for the padding behind the content.
             unsafe {
                 let place = data.output.add(bytes);
                 let padding = std::slice::from_raw_parts_mut(place, padding_bytes);
@@ -537,7 +537,7 @@ impl Cbc {
             return Ok(bytes);
         }
         self.tls_mac = None;
-        // SAFETY: the output holds as many decrypted bytes, and no other thread writes to it during the call.
+        // SAFETY: the output holds `bytes` decrypted bytes, and no other thread writes to it during the call.
         let record = unsafe { std::slice::from_raw_parts(data.output, bytes) };
         let opened = tls_padding::open(record, self.tls_version, self.tls_mac_bytes)?;
         self.tls_mac = opened.mac;

@@ -23,24 +23,24 @@ const IV_BYTES: usize = 12;
 const TLS_AAD_BYTES: usize = 13;
 
 pub(super) struct ChaCha20Poly1305 {
-    /// Set once there is a key.
+    /// Set with the first key.
     context: Option<AeadContext>,
     direction: Direction,
-    /// The IV as it was set, with the sequence number of a TLS record.
+    /// The IV as set; `nonce` combines it with the sequence number of a TLS record.
     iv: [u8; IV_BYTES],
     nonce: [u8; IV_BYTES],
     /// The tag of the last message sealed, or the one that a message to open must have.
     tag: [u8; TAG_BYTES],
-    /// Length of the tag to open with; 0 before one is set.
+    /// The length of the tag to open with; 0 before one is set.
     tag_bytes: usize,
-    /// `tag` is that of the last message sealed.
+    /// Whether `tag` is that of the last message sealed.
     has_sealed_tag: bool,
-    /// The message of the nonce has ended. The nonce must not serve another.
+    /// Whether the message of the nonce has ended; the nonce must not serve another.
     has_ended: bool,
-    /// The next data are a record with these associated data.
+    /// Set if the next data are a record with these associated data.
     tls: Option<Record>,
     tls_padding_bytes: usize,
-    /// As 4.0: that a message to open has no tag is told before all else.
+    /// Whether a missing tag is reported before anything else when a message to open ends, as in OpenSSL 4.0.
     asks_for_tag: bool,
 }
 
@@ -178,7 +178,7 @@ impl Cipher for ChaCha20Poly1305 {
         if self.asks_for_tag && has_no_tag && self.context.is_some() {
             return Err(Reason::TagNotSet);
         }
-        // A record that is due is not ended, unless by a caller that has no buffer for it.
+        // A pending record is not ended here, unless the caller passes no buffer for it.
         if self.is_record_due() && !data.output.is_null() {
             return Err(Reason::Silent);
         }
@@ -231,12 +231,12 @@ impl Cipher for ChaCha20Poly1305 {
                     if bytes == 0 || bytes > TAG_BYTES {
                         return Err(Reason::InvalidTagLength);
                     }
-                    // Its size alone is told before there is one.
+                    // The size may be asked for before there is a tag.
                     if !place.is_null() && !self.has_sealed_tag {
                         return Err(Reason::TagNotSet);
                     }
                     if !place.is_null() {
-                        // SAFETY: the caller's place has as many bytes.
+                        // SAFETY: the caller's buffer has `bytes` bytes, and a tag has at least that many.
                         unsafe { self.tag.as_ptr().copy_to_nonoverlapping(place, bytes) };
                     }
                     true
@@ -264,8 +264,8 @@ impl Cipher for ChaCha20Poly1305 {
                         if self.direction == Direction::Encrypt {
                             return Err(Reason::TagNotNeeded);
                         }
-                        // SAFETY: the tag is not null, and OpenSSL's caller has so many bytes there, as it said
-                        // with the parameter.
+                        // SAFETY: the tag is not null, at most 16 bytes long, and valid for the length that OpenSSL's
+                        // caller passed with it.
                         unsafe { tag.copy_to_nonoverlapping(self.tag.as_mut_ptr(), bytes) };
                         self.has_sealed_tag = false;
                     }
@@ -299,7 +299,7 @@ impl ChaCha20Poly1305 {
         let direction = self.direction;
         let context = self.begin()?;
         if data.is_aad() {
-            // SAFETY: the caller of OpenSSL vouches for the input, and nothing is written.
+            // SAFETY: OpenSSL's caller vouches for the associated data, which are only read.
             let aad = unsafe { data.input() };
             context.aad(aad).map_err(|_| Reason::Silent)?;
             return Ok(data.input_bytes);
@@ -307,7 +307,7 @@ impl ChaCha20Poly1305 {
         if data.input.is_null() {
             return Err(Reason::Silent);
         }
-        // SAFETY: neither pointer is null, and `output_bytes` was seen to be enough for the piece.
+        // SAFETY: neither pointer is null, and the output was checked to have room for the input.
         let done = unsafe {
             match direction {
                 Direction::Encrypt => {
@@ -322,7 +322,7 @@ impl ChaCha20Poly1305 {
         Ok(data.input_bytes)
     }
 
-    /// The next data are a record of which nothing has come yet.
+    /// Returns whether the next data are a record of which nothing has been processed.
     fn is_record_due(&self) -> bool {
         self.tls.is_some() && !self.has_message()
     }
@@ -332,7 +332,7 @@ impl ChaCha20Poly1305 {
         context.is_some_and(AeadContext::has_message)
     }
 
-    /// Begins the message of the nonce, unless it is under way. One that has ended is not begun again.
+    /// Begins the message of the nonce unless one is in progress. A nonce whose message has ended is refused.
     #[inline(always)]
     fn begin(&mut self) -> Result<&mut AeadContext, Reason> {
         let context = self.context.as_mut().ok_or(Reason::NoKeySet)?;
@@ -358,8 +358,8 @@ impl ChaCha20Poly1305 {
         }
     }
 
-    /// Associated data of the record that comes next; its length is that of the fragment, and its
-    /// sequence number goes into the nonce.
+    /// Stores the associated data of the next record, with the length of its fragment, and mixes its sequence number
+    /// into the nonce.
     fn begin_record(&mut self, mut aad: [u8; TLS_AAD_BYTES]) -> Result<(), Reason> {
         let [.., high, low] = &mut aad;
         let mut bytes = usize::from(u16::from_be_bytes([*high, *low]));
@@ -381,7 +381,7 @@ impl ChaCha20Poly1305 {
         Ok(())
     }
 
-    /// `fragment | tag`, in place or not.
+    /// Processes `fragment | tag`, in place or not.
     fn record(&mut self, data: Data, record: &Record) -> Result<usize, Reason> {
         let bytes = record.fragment_bytes;
         let context = self.context.as_mut().ok_or(Reason::Silent)?;
@@ -398,10 +398,10 @@ impl ChaCha20Poly1305 {
         self.tls = None;
         self.has_ended = true;
         self.has_sealed_tag = false;
-        // SAFETY: the input has a tag behind the fragment, which the output may overlap.
+        // SAFETY: a tag follows the fragment in the input. It is copied now, since the output may overlap it.
         let expected = unsafe { data.input.add(bytes).cast::<[u8; TAG_BYTES]>().read() };
-        // The record's tag; when one is opened, the one that is expected, or an error.
-        // SAFETY: neither pointer is null, and the output has room for the fragment of the record, as was seen.
+        // The tag of the record; after opening in one step, the expected one or an error.
+        // SAFETY: neither pointer is null, and the output was checked to have room for the record's fragment.
         let found = unsafe {
             data.crypt(0, bytes, |data| match has_message {
                 true => rest_of_record(context, self.direction, data),
@@ -416,7 +416,7 @@ impl ChaCha20Poly1305 {
         if self.direction == Direction::Encrypt {
             self.tag = found.map_err(|_| Reason::Silent)?;
             self.has_sealed_tag = true;
-            // SAFETY: the output has room for the tag behind the fragment.
+            // SAFETY: the output was checked to have room for the tag behind the fragment.
             unsafe {
                 self.tag
                     .as_ptr()
@@ -425,7 +425,7 @@ impl ChaCha20Poly1305 {
             return Ok(data.input_bytes);
         }
         if !found.is_ok_and(|found| are_equal(&found, &expected)) {
-            // SAFETY: the output has room for the fragment.
+            // SAFETY: the output was checked to have room for the fragment.
             unsafe { data.output.write_bytes(0, bytes) };
             return Err(Reason::Silent);
         }
@@ -433,7 +433,7 @@ impl ChaCha20Poly1305 {
     }
 }
 
-/// The tag of a record that more associated data came before than a record has.
+/// Processes the fragment of a record whose message has already begun, as by more associated data; returns its tag.
 #[cold]
 fn rest_of_record(
     context: &mut AeadContext,

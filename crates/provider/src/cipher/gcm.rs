@@ -26,18 +26,18 @@ const TLS_EXPLICIT_BYTES: usize = 8;
 const TLS_AAD_BYTES: usize = 13;
 
 pub(super) struct Gcm {
-    /// Set once there is a key.
+    /// Set with the first key.
     context: Option<AeadContext>,
     operation: Algorithm,
     direction: Direction,
     iv: Iv,
     iv_state: IvState,
-    /// The IV, or a part of it, came from [`fill_with_random_bytes`].
+    /// Whether the IV, or a part of it, came from [`fill_with_random_bytes`].
     is_iv_random: bool,
-    /// The last eight bytes of the IV count messages.
+    /// Whether the last eight bytes of the IV count messages.
     counts_ivs: bool,
-    /// The tag; or the associated data of the record that the next call brings, since one buffer serves
-    /// both in the default provider, and callers can read either.
+    /// The tag, or the associated data of the record in the next call: the default provider uses one buffer for both,
+    /// and callers can read either.
     tag: [u8; TAG_BYTES],
     tag_bytes: Option<usize>,
     has_tls_aad: bool,
@@ -53,7 +53,7 @@ enum IvState {
     Set,
     /// Its message has begun.
     InUse,
-    /// Its message has ended: it must not serve another.
+    /// Its message has ended; it must not serve another.
     Used,
 }
 
@@ -178,7 +178,7 @@ impl Cipher for Gcm {
             }
             .map_err(|_| Reason::InvalidKeyLength)?;
             self.tls_records = 0;
-            // The message that it was in was of the old key.
+            // A message in progress belonged to the old key.
             if self.iv_state == IvState::InUse {
                 self.iv_state = IvState::Set;
             }
@@ -186,8 +186,8 @@ impl Cipher for Gcm {
         Ok(())
     }
 
-    /// Data of a message whose IV is in use, and associated data. Short messages pay for each instruction, and the
-    /// rest stands apart, so that these keep what they need in registers.
+    /// Handles associated data, and data of a message whose IV is in use. Every instruction counts for short messages,
+    /// so the other cases are in a function of their own and this one keeps its values in registers.
     #[inline(always)]
     fn update(&mut self, data: Data) -> Result<usize, Reason> {
         let bytes = data.input_bytes;
@@ -198,7 +198,7 @@ impl Cipher for Gcm {
             && !data.input.is_null()
             && !data.output.is_null()
             && let Some(context) = &mut self.context
-            // SAFETY: OpenSSL's caller vouches for the input, and the output has room for as many bytes.
+            // SAFETY: OpenSSL's caller vouches for both buffers, and `bytes` is at most the output's length.
             && let Some(data) = unsafe { data.in_place_or_apart() }
         {
             return match self.direction {
@@ -302,8 +302,8 @@ impl Cipher for Gcm {
                 if explicit.is_null() || bytes > self.iv.len() {
                     return Err(Reason::Silent);
                 }
-                // SAFETY: the explicit part is not null and not longer than the IV; OpenSSL's caller has so
-                // many bytes there.
+                // SAFETY: the explicit part is not null and at most as long as the IV, and OpenSSL's caller vouches for
+                // its length.
                 let explicit = unsafe { std::slice::from_raw_parts(explicit, bytes) };
                 self.take_explicit_iv(explicit)
             }
@@ -313,7 +313,8 @@ impl Cipher for Gcm {
 }
 
 impl Gcm {
-    /// Word by word, because a value that goes by its address would be in memory for [`update`](Cipher::update), too.
+    /// Handles all other cases. Takes words, because a value passed by address would keep [`update`](Cipher::update)'s
+    /// in memory, too.
     #[inline(never)]
     fn other_update(
         &mut self,
@@ -340,7 +341,7 @@ impl Gcm {
         }
     }
 
-    /// Associated data, data, or a whole record.
+    /// Processes associated data, data, or a whole record.
     #[inline(always)]
     fn run(&mut self, data: Data) -> Result<usize, Reason> {
         if self.has_tls_aad {
@@ -360,8 +361,8 @@ impl Gcm {
         if data.input.is_null() {
             return Err(Reason::Silent);
         }
-        // SAFETY: the input is not null; an output that is not associated data's has room for as many bytes, as
-        // was seen.
+        // SAFETY: neither pointer is null here, since null output means associated data, and the callers checked that
+        // the output has room for the input.
         let done = unsafe {
             match self.direction {
                 Direction::Encrypt => {
@@ -376,19 +377,19 @@ impl Gcm {
         Ok(data.input_bytes)
     }
 
-    /// Associated data, not null, in a message that begins with them if none has begun.
+    /// Adds associated data, not null, to the message; begins one first if none is in progress.
     #[inline(never)]
     fn aad(&mut self, aad: *const u8, bytes: usize) -> Result<(), Reason> {
         if self.iv_state != IvState::InUse {
             self.begin()?;
         }
         let context = self.context.as_mut().ok_or(Reason::Silent)?;
-        // SAFETY: the caller of OpenSSL vouches for the input, and nothing is written.
+        // SAFETY: OpenSSL's caller vouches for the associated data, and nothing is written.
         let aad = unsafe { std::slice::from_raw_parts(aad, bytes) };
         context.aad(aad).map_err(|_| Reason::Silent)
     }
 
-    /// Begins the message of the present IV; of a random one if none was ever set.
+    /// Begins the message of the current IV, or of a random one if none was ever set.
     #[inline]
     fn begin(&mut self) -> Result<(), Reason> {
         if self.context.is_none() || self.iv_state == IvState::Used {
@@ -405,7 +406,7 @@ impl Gcm {
         Ok(())
     }
 
-    /// An IV for a message to seal (SP 800-38D, 8.2.2).
+    /// Draws a random IV for a message to seal (SP 800-38D, 8.2.2).
     fn draw_iv(&mut self) -> Result<(), Reason> {
         if self.direction == Direction::Decrypt || self.iv.len() < IV_BYTES {
             return Err(Reason::Silent);
@@ -455,8 +456,8 @@ impl Gcm {
         if tag.is_null() || bytes > TAG_BYTES {
             return Err(Reason::FailedToGetParameter);
         }
-        // SAFETY: the tag is not null and at most a whole one; OpenSSL's caller has so many bytes there. A
-        // whole tag is moved as such, without a call.
+        // SAFETY: the tag is not null and at most 16 bytes long, and OpenSSL's caller vouches for that length. A
+        // full-length tag is moved without a call.
         unsafe {
             match bytes {
                 TAG_BYTES => self.tag = tag.cast::<[u8; TAG_BYTES]>().read_unaligned(),
@@ -480,19 +481,19 @@ impl Gcm {
             || bytes > TAG_BYTES
             || self.direction == Direction::Decrypt
             || self.tag_bytes.is_none()
-            // It would be that of the message before.
+            // It would be the tag of the previous message.
             || self.iv_state == IvState::InUse
         {
             return Err(Reason::InvalidTag);
         }
-        // A whole tag is moved as such, without a call.
+        // A full-length tag is moved without a call.
         set(match bytes {
             TAG_BYTES => value.set_octets(&self.tag),
             bytes => value.set_octets(&self.tag[..bytes]),
         })
     }
 
-    /// The last bytes of the IV, which is then incremented (SP 800-38D, 8.2.1).
+    /// Copies the last bytes of the IV to the caller, then increments the IV (SP 800-38D, 8.2.1).
     fn get_next_iv(&mut self, value: crate::abi::Value<'_>) -> Result<(), Reason> {
         let (place, bytes) = value.octets_place().ok_or(Reason::Silent)?;
         if place.is_null() {
@@ -504,13 +505,13 @@ impl Gcm {
         };
         let last = self.next_iv()?;
         let last = &last.as_ref()[self.iv.len() - bytes..];
-        // SAFETY: the caller's place has as many bytes; where it says none, as many as an IV has,
-        // as the default provider takes it.
+        // SAFETY: the caller's buffer has `bytes` bytes; a size of 0 means the length of an IV, as in the default
+        // provider.
         unsafe { last.as_ptr().copy_to_nonoverlapping(place, bytes) };
         Ok(())
     }
 
-    /// Begins the next message of a sequence; returns its IV.
+    /// Begins the next message of a sequence and returns its IV.
     fn next_iv(&mut self) -> Result<Iv, Reason> {
         let context = self.context.as_mut().ok_or(Reason::Silent)?;
         if !self.counts_ivs || self.iv.len() < TLS_EXPLICIT_BYTES {
@@ -543,7 +544,7 @@ impl Gcm {
         Ok(())
     }
 
-    /// The fixed part of the IV; all of it if the length is -1.
+    /// Sets the fixed part of the IV, or all of it if the length is -1.
     fn set_fixed_iv(&mut self, (fixed, bytes): (*const u8, usize)) -> Result<(), Reason> {
         let is_whole = bytes == usize::MAX;
         let bytes = if is_whole { self.iv.len() } else { bytes };
@@ -554,7 +555,7 @@ impl Gcm {
         {
             return Err(Reason::FailedToGetParameter);
         }
-        // SAFETY: OpenSSL's caller has so many bytes of the fixed part, with -1 as many as an IV has.
+        // SAFETY: OpenSSL's caller vouches for the fixed part's length, or for that of an IV if it passed -1.
         unsafe { fixed.copy_to_nonoverlapping(self.iv.as_mut().as_mut_ptr(), bytes) };
         if self.direction == Direction::Encrypt {
             fill_with_random_bytes(&mut self.iv.as_mut()[bytes..])?;
@@ -568,13 +569,13 @@ impl Gcm {
         Ok(())
     }
 
-    /// Associated data of the record that comes next; its length is that of the fragment.
+    /// Stores the associated data of the next record, with the length of its fragment.
     fn begin_record(&mut self, mut aad: [u8; TLS_AAD_BYTES]) -> Result<(), Reason> {
         let overhead = match self.direction {
             Direction::Encrypt => TLS_EXPLICIT_BYTES,
             Direction::Decrypt => TLS_EXPLICIT_BYTES + TAG_BYTES,
         };
-        // What is too short is refused; a record that is tried all the same is refused too.
+        // The data are stored even if the length is refused: a caller that goes on all the same must fail as well.
         self.tag[..TLS_AAD_BYTES].copy_from_slice(&aad);
         self.has_tls_aad = true;
         let [.., high, low] = &mut aad;
@@ -586,7 +587,7 @@ impl Gcm {
         Ok(())
     }
 
-    /// `explicit IV | fragment | tag`, in place (RFC 5288, section 3).
+    /// Processes `explicit IV | fragment | tag` in place (RFC 5288, section 3).
     fn record(&mut self, data: Data) -> Result<usize, Reason> {
         let overhead = TLS_EXPLICIT_BYTES + TAG_BYTES;
         let aad = &self.tag[..TLS_AAD_BYTES];
@@ -601,7 +602,8 @@ impl Gcm {
         }
         let bytes = data.input_bytes - overhead;
         self.tag_bytes = Some(TAG_BYTES);
-        // SAFETY: OpenSSL's caller has the record, which is in place, so no other thread has it.
+        // SAFETY: OpenSSL's caller vouches for the record and lends it to this call alone; input and output are the
+        // same.
         let record = unsafe { std::slice::from_raw_parts_mut(data.output, data.input_bytes) };
         let (explicit, rest) = record.split_at_mut(TLS_EXPLICIT_BYTES);
         let (fragment, tag) = rest.split_at_mut(bytes);

@@ -1,14 +1,14 @@
-//! An IV of AES-GCM. Nearly all have 12 bytes, so that only longer ones take memory of their own: a context is copied as a
-//! whole, and kept for each direction of a connection.
+//! The IV of AES-GCM. A context is copied as a whole and kept for each direction of a connection, so only IVs longer
+//! than 16 bytes take memory of their own; nearly all have 12.
 
-/// The longest that the default provider takes.
+/// The longest IV that the default provider accepts, in bytes.
 pub(super) const IV_BYTES_MAX: usize = 128;
 const SHORT_BYTES: usize = 16;
 
 #[derive(Clone)]
 pub(super) struct Iv {
     short: [u8; SHORT_BYTES],
-    /// In place of `short`, once there was a longer one.
+    /// Replaces `short` once the IV has been longer than that.
     long: Option<Box<[u8; IV_BYTES_MAX]>>,
     bytes: usize,
 }
@@ -28,7 +28,7 @@ impl Iv {
         self.bytes
     }
 
-    /// Changes its length, to at most [`IV_BYTES_MAX`], and keeps its first bytes.
+    /// Changes the length to at most [`IV_BYTES_MAX`] and keeps the first bytes.
     #[inline(always)]
     pub(super) fn resize(&mut self, bytes: usize) {
         if bytes > SHORT_BYTES && self.long.is_none() {
@@ -45,11 +45,12 @@ impl Iv {
         self.long = Some(Box::new(long));
     }
 
-    /// Takes `iv`, of at most [`IV_BYTES_MAX`] bytes.
+    /// Sets the IV to `iv`, of at most [`IV_BYTES_MAX`] bytes.
     #[inline(always)]
     pub(super) fn set(&mut self, iv: &[u8]) {
         self.resize(iv.len());
-        // As moves of its own: a function for any length stores the middle twice, and the load of eight bytes waits for both.
+        // 12 bytes are moved directly: a variable-length copy stores the middle twice, which stalls the next 8-byte
+        // load.
         match (self.as_mut().as_mut_array::<12>(), iv.as_array()) {
             (Some(place), Some(iv)) => *place = *iv,
             _ => self.as_mut().copy_from_slice(iv),

@@ -1,5 +1,5 @@
-//! The ciphers: around a context of the engine, what the default provider does with parameters,
-//! padding, tags and the TLS record forms (EVP_EncryptInit(3), provider-cipher(7)).
+//! The ciphers. They wrap contexts of the engine and treat parameters, padding, tags and TLS records as the default
+//! provider does (EVP_EncryptInit(3), provider-cipher(7)).
 
 mod cbc;
 mod chacha20_poly1305;
@@ -20,7 +20,7 @@ use crate::counted::CountedOffer;
 use crate::dispatch::{Offered, table};
 use crate::error::Reason;
 
-/// The algorithm as OpenSSL calls it; `None` where the provider has none for the operation.
+/// Returns the algorithm as OpenSSL describes it, or `None` if the provider has no such cipher.
 pub(crate) fn algorithm(algorithm: Algorithm, is_counted: bool) -> Option<abi::Algorithm> {
     Some(match algorithm {
         Algorithm::Aes128Ctr => offer::<Aes128Ctr>(c"AES-128-CTR", is_counted),
@@ -102,7 +102,7 @@ offered! {
 
 /// The properties of an algorithm that EVP_CIPHER_get_mode(3) and similar functions return.
 struct Properties {
-    /// EVP_CIPH_*_MODE; 0 is a stream cipher.
+    /// EVP_CIPH_*_MODE; 0 means a stream cipher.
     mode: u32,
     iv_bytes: u64,
     block_bytes: u64,
@@ -160,8 +160,7 @@ mod tests {
     use super::*;
     use crate::dispatch::context_bytes;
 
-    /// A larger one is not among those that glibc's malloc keeps for its thread: programs make one for each message, or copy
-    /// one.
+    /// Programs create or copy a context for each message, and glibc's malloc caches no larger blocks for its threads.
     #[test]
     fn the_c_library_keeps_room_for_contexts_of_every_cipher() {
         const BYTES_MAX: usize = 1032;

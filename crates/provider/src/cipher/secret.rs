@@ -1,12 +1,12 @@
-//! Random bytes, and the comparison of secrets.
+//! Random bytes, and the comparison of secrets in constant time.
 #![allow(unsafe_code)]
 
 use crate::error::Reason;
 
-/// Fills `bytes` from the kernel's generator, which every sandbox allows that OpenSSL runs in.
+/// Fills `bytes` from the kernel's generator, a system call that every sandbox in which OpenSSL runs allows.
 pub(super) fn fill_with_random_bytes(mut bytes: &mut [u8]) -> Result<(), Reason> {
     while !bytes.is_empty() {
-        // SAFETY: the pointer and the length are of one slice.
+        // SAFETY: the pointer and the length belong to one slice.
         let filled = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
         match usize::try_from(filled) {
             Ok(filled) => bytes = &mut bytes[filled..],
@@ -18,15 +18,14 @@ pub(super) fn fill_with_random_bytes(mut bytes: &mut [u8]) -> Result<(), Reason>
     Ok(())
 }
 
-/// Whether two tags are equal, in a time that does not tell where they differ. A tag of no bytes equals
-/// no other.
+/// Returns whether two tags are equal. The time does not reveal where they differ. An empty tag never equals another.
 #[inline]
 pub(super) fn are_equal(one: &[u8], other: &[u8]) -> bool {
     if one.is_empty() || one.len() != other.len() {
         return false;
     }
     if let (Ok(one), Ok(other)) = (<[u8; 16]>::try_from(one), <[u8; 16]>::try_from(other)) {
-        // What nearly all tags have, in one word: a loop over bytes takes as long as a block.
+        // Nearly all tags have 16 bytes: compare them as one word, since a loop over bytes takes as long as a block.
         let difference = u128::from_ne_bytes(one) ^ u128::from_ne_bytes(other);
         return std::hint::black_box(difference) == 0;
     }

@@ -16,19 +16,19 @@ use crate::host::Host;
 use crate::provider::Provider;
 
 pub(super) struct Stream {
-    /// Set once there is a key.
+    /// Set with the first key.
     context: Option<StreamContext>,
     operation: Algorithm,
     direction: Direction,
     /// The IV as set.
     iv: [u8; IV_BYTES],
-    /// The copy for a caller that asked for a pointer to it.
+    /// A copy of the current IV for a caller that asked for a pointer to it.
     updated_iv: [u8; IV_BYTES],
     has_padding: bool,
-    /// As OpenSSL numbers them; 0 outside TLS.
+    /// The version in OpenSSL's numbers; 0 outside TLS.
     tls_version: u32,
     tls_mac_bytes: usize,
-    /// The MAC of the last record, in the output of its caller, which alone reads it.
+    /// The MAC of the last record, in the caller's output buffer; only the caller reads it.
     tls_mac: *const u8,
 }
 
@@ -143,7 +143,7 @@ impl Cipher for Stream {
             self.iv = iv;
             Some(self.counter_of(self.iv))
         } else if !self.is_chacha() || key.is_some() {
-            // What was left of a block is not used any more.
+            // The rest of a partly used block is dropped.
             Some(self.next_counter())
         } else {
             None
@@ -195,7 +195,7 @@ impl Cipher for Stream {
         if data.output.is_null() || data.input.is_null() {
             return Err(Reason::CipherOperationFailed);
         }
-        // SAFETY: both pointers were just seen not to be null, and the output to have room for the input.
+        // SAFETY: both pointers were checked not to be null, and the output to have room for the input.
         unsafe { data.crypt(0, data.input_bytes, |data| context.apply(data)) };
         Ok(data.input_bytes)
     }
@@ -226,11 +226,11 @@ impl Cipher for Stream {
             }
             match key {
                 b"padding" => self.has_padding = got(value.number::<u32>())? != 0,
-                // Of modes that work on bits.
+                // For modes that count in bits, which these do not.
                 b"use-bits" => _ = got(value.number::<u32>())?,
                 b"tls-version" => self.tls_version = got(value.number())?,
                 b"tls-mac-size" => self.tls_mac_bytes = got(value.number::<u64>())? as usize,
-                // The default provider continues within a keystream that no caller could have saved.
+                // The default provider would continue within keystream that no caller could have saved.
                 b"num" if got(value.number::<u32>())? as usize != self.counter().1 => {
                     return Err(Reason::FailedToGetParameter);
                 }
@@ -246,8 +246,8 @@ impl Stream {
         self.operation == Algorithm::ChaCha20
     }
 
-    /// As in the default provider, whose generic initialization begins with this, and then looks at
-    /// lengths. Keystream that is left out is not used any more.
+    /// Drops the rest of a partly used block. The default provider's generic initialization does this before it checks
+    /// the lengths.
     #[cold]
     fn leave_block(&mut self) {
         let next = self.next_counter();
@@ -258,7 +258,7 @@ impl Stream {
         }
     }
 
-    /// ChaCha20 has one key length and one IV length.
+    /// Checks a length that is set: ChaCha20 has one key length and one IV length.
     fn check_length(&self, key: &[u8], value: Value<'_>) -> Result<(), Reason> {
         match key {
             b"keylen" if got(value.number::<u64>())? != self.operation.key_bytes() as u64 => {
@@ -271,7 +271,7 @@ impl Stream {
         }
     }
 
-    /// A record of TLS 1.2 or older ends with its MAC.
+    /// Returns the length of a decrypted record of TLS 1.2 or older without the MAC at its end.
     #[cold]
     fn without_mac(&mut self, data: Data, bytes: usize) -> Result<usize, Reason> {
         let content_bytes = bytes
@@ -281,7 +281,7 @@ impl Stream {
         Ok(content_bytes)
     }
 
-    /// ChaCha20's IV is the block counter, little-endian, and the nonce.
+    /// Converts an IV to a counter. ChaCha20's IV is the block counter, little-endian, then the nonce.
     fn counter_of(&self, iv: [u8; IV_BYTES]) -> u128 {
         let counter = u128::from_be_bytes(iv);
         if self.is_chacha() {
@@ -299,7 +299,7 @@ impl Stream {
         }
     }
 
-    /// Without a key it is where the IV points.
+    /// Returns the current counter, and the offset in its block. Without a key, the IV gives the counter.
     fn counter(&self) -> (u128, usize) {
         match &self.context {
             Some(context) => context.counter(),
@@ -307,13 +307,13 @@ impl Stream {
         }
     }
 
-    /// The counter of the first block that is not begun.
+    /// Returns the counter of the first unused block.
     fn next_counter(&self) -> u128 {
         let (counter, skip) = self.counter();
         if skip == 0 {
             counter
         } else if self.is_chacha() && counter as u32 == u32::MAX {
-            // Into the nonce's first word, as the default provider carries.
+            // The carry goes into the nonce's first word, as in the default provider.
             let word = ((counter >> 96) as u32).swap_bytes().wrapping_add(1);
             u128::from(word.swap_bytes()) << 96 | counter & (u128::MAX >> 32 ^ 0xffff_ffff)
         } else {

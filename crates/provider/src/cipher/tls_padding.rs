@@ -1,13 +1,13 @@
-//! Padding of CBC. The padding of TLS records and the MAC before it are removed in a time that does not
-//! reveal where they begin (RFC 5246, 6.2.3.2; AlFardan and Paterson, "Lucky Thirteen", 2013). If the
-//! padding was wrong, the check of the MAC fails afterwards.
+//! The padding of CBC. The time to remove the padding of a TLS record and the MAC before it does not reveal where they
+//! begin (RFC 5246, 6.2.3.2; AlFardan and Paterson, "Lucky Thirteen", 2013). If the padding is wrong, the later check
+//! of the MAC fails.
 
 use zeroize::Zeroize;
 
 use super::secret::fill_with_random_bytes;
 use crate::error::Reason;
 
-/// The largest of a MAC: SHA-512's.
+/// The length of the longest MAC, that of SHA-512.
 pub(super) const MAC_BYTES_MAX: usize = 64;
 const BLOCK_BYTES: usize = 16;
 const SSL3: u32 = 0x300;
@@ -18,7 +18,7 @@ const DTLS1: u32 = 0xfeff;
 const DTLS1_2: u32 = 0xfefd;
 const DTLS1_BAD: u32 = 0x100;
 
-/// The MAC of a record; random if the padding was wrong.
+/// The MAC of a record, or random bytes if its padding was wrong.
 #[derive(Clone)]
 pub(super) struct Mac {
     pub(super) bytes: Box<[u8; MAC_BYTES_MAX]>,
@@ -27,11 +27,12 @@ pub(super) struct Mac {
 pub(super) struct Opened {
     /// The length of the record without explicit IV, MAC and padding.
     pub(super) bytes: usize,
-    /// `None` if records have none: encrypt-then-MAC.
+    /// `None` if records carry no MAC here, as with encrypt-then-MAC.
     pub(super) mac: Option<Mac>,
 }
 
-/// Fills `padding`, which ends a record, for TLS or, where it may hold anything, for SSL 3.
+/// Fills `padding`, which ends a record, as TLS requires. For SSL 3, which allows any bytes before the length, these
+/// are 0.
 pub(super) fn pad(padding: &mut [u8], version: u32) {
     let length = padding.len().wrapping_sub(1) as u8;
     padding.fill(if version == SSL3 { 0 } else { length });
@@ -40,14 +41,14 @@ pub(super) fn pad(padding: &mut [u8], version: u32) {
     }
 }
 
-/// The content of a decrypted record. Its length is public; the length of its padding is not.
+/// Returns the content of a decrypted record. Its length is public; the length of its padding is secret.
 pub(super) fn open(record: &[u8], version: u32, mac_bytes: usize) -> Result<Opened, Reason> {
     let content = match version {
         SSL3 | TLS1_0 => Some(record),
         TLS1_1 | TLS1_2 | DTLS1 | DTLS1_2 | DTLS1_BAD => record.get(BLOCK_BYTES..),
         _ => None,
     };
-    // Too short for anyone to make: that may be told.
+    // The length is public, so a record that is too short may be refused openly.
     let content = content.filter(|content| content.len() > mac_bytes);
     let content = content.filter(|_| mac_bytes <= MAC_BYTES_MAX);
     let content = content.ok_or(Reason::CipherOperationFailed)?;
@@ -55,7 +56,7 @@ pub(super) fn open(record: &[u8], version: u32, mac_bytes: usize) -> Result<Open
     let padding_bytes = usize::from(content[content.len() - 1]) + 1;
     let end = content.len() - (is_good & padding_bytes);
     if mac_bytes == 0 {
-        // The record was authenticated before it was decrypted.
+        // The record was authenticated before it was decrypted, so the error reveals nothing.
         return match is_good {
             0 => Err(Reason::CipherOperationFailed),
             _ => Ok(Opened {
@@ -80,7 +81,7 @@ pub(super) fn open(record: &[u8], version: u32, mac_bytes: usize) -> Result<Open
     })
 }
 
-/// All ones where the padding at the end of `content` is right and leaves room for a MAC, else 0.
+/// Returns all ones if the padding at the end of `content` is right and leaves room for a MAC, else 0.
 fn is_padded_well(content: &[u8], version: u32, mac_bytes: usize) -> usize {
     let length = usize::from(content[content.len() - 1]);
     let mut wrong = less(content.len(), mac_bytes + 1 + length);
@@ -95,7 +96,7 @@ fn is_padded_well(content: &[u8], version: u32, mac_bytes: usize) -> usize {
     !is_wrong
 }
 
-/// The MAC that ends at `end`, which is secret but within 256 bytes of the end of `content`.
+/// Copies the MAC that ends at `end`, a secret offset within 256 bytes of the end of `content`.
 fn copy_mac(content: &[u8], end: usize, mac: &mut [u8]) {
     let scanned_from = content.len().saturating_sub(mac.len() + 256);
     let start = end - mac.len();
@@ -109,7 +110,7 @@ fn copy_mac(content: &[u8], end: usize, mac: &mut [u8]) {
         offset |= at & !less(place, start) & !less(start, place);
         at = if at + 1 == mac.len() { 0 } else { at + 1 };
     }
-    // To the left by the bits of `offset`: every place is read whatever they are.
+    // Rotate left by one bit of `offset` at a time: every byte is read whatever the bits are.
     for bit in 0..MAC_BYTES_MAX.ilog2() {
         let is_set = std::hint::black_box((offset >> bit & 1).wrapping_neg()) as u8;
         let by = (1 << bit) % rotated.len();
@@ -126,8 +127,8 @@ fn copy_mac(content: &[u8], end: usize, mac: &mut [u8]) {
     rotated.zeroize();
 }
 
-/// How many bytes of the last block of a message are not padding (RFC 5652, 6.3); `None` if it is
-/// wrong. Takes the same time for every content of the block.
+/// Returns the number of bytes before the padding of a message's last block (RFC 5652, 6.3), or `None` if the padding
+/// is wrong. Takes the same time for any content.
 pub(super) fn unpadded_bytes(last: &[u8; BLOCK_BYTES]) -> Option<usize> {
     let count = usize::from(last[BLOCK_BYTES - 1]);
     let mut wrong = less(count, 1) | less(BLOCK_BYTES, count);
@@ -137,7 +138,7 @@ pub(super) fn unpadded_bytes(last: &[u8; BLOCK_BYTES]) -> Option<usize> {
     (std::hint::black_box(wrong) == 0).then(|| BLOCK_BYTES - count)
 }
 
-/// All ones where `a` is less than `b`, else 0; both below 2^63. Without a branch.
+/// Returns all ones if `a` is less than `b`, else 0, without a branch. Both must be below 2^63.
 fn less(a: usize, b: usize) -> usize {
     (a.wrapping_sub(b) as isize >> (usize::BITS - 1)) as usize
 }
@@ -147,7 +148,7 @@ fn less(a: usize, b: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// As RFC 5246 says it, branch by branch.
+    /// Opens a record by the text of RFC 5246, with branches.
     fn plainly(record: &[u8], version: u32, mac_bytes: usize) -> Option<(Vec<u8>, Vec<u8>)> {
         let content = if version > TLS1_0 {
             &record[BLOCK_BYTES..]
@@ -196,7 +197,7 @@ mod tests {
                                 good += 1;
                             }
                             None => {
-                                // A MAC that is none, or a refusal where that tells nothing.
+                                // The MAC is random, or the record is refused where that reveals nothing.
                                 if let Ok(opened) = opened {
                                     assert!(mac_bytes > 0, "{what}");
                                     let content =

@@ -1,9 +1,9 @@
-//! Values of parameters, and the errors where they do not fit.
+//! Conversions of parameter values, and the errors of those that do not fit.
 #![allow(unsafe_code)]
 
 use crate::error::Reason;
 
-/// The outcome of setting a parameter that the caller asks for.
+/// Returns the outcome of setting a parameter that the caller asks for.
 pub(super) fn set(is_set: bool) -> Result<(), Reason> {
     if is_set {
         Ok(())
@@ -12,16 +12,16 @@ pub(super) fn set(is_set: bool) -> Result<(), Reason> {
     }
 }
 
-/// A parameter that the caller gives.
+/// Returns the value of a parameter that the caller passes, or the error if it has none.
 pub(super) fn got<T>(value: Option<T>) -> Result<T, Reason> {
     value.ok_or(Reason::FailedToGetParameter)
 }
 
-/// The octets as an array, if there are `N` of them.
+/// Copies the octets to an array, or returns `None` unless there are `N` of them.
 pub(super) fn fixed<const N: usize>((octets, bytes): (*const u8, usize)) -> Option<[u8; N]> {
     if octets.is_null() || bytes != N {
         return None;
     }
-    // SAFETY: the caller vouches for so many bytes, which have no alignment.
+    // SAFETY: the pointer is not null, and the caller vouches for `N` bytes there, which need no alignment.
     Some(unsafe { octets.cast::<[u8; N]>().read() })
 }

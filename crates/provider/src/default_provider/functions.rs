@@ -1,4 +1,4 @@
-//! Functions of the default provider's that others are put around (core_dispatch.h).
+//! The default provider's functions that this provider wraps (core_dispatch.h).
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int, c_void};
@@ -32,7 +32,7 @@ functions! {
     }
 }
 
-/// Takes parameters for the time of the call, and what the caller of an export wants to have with them.
+/// Receives an export's parameters, valid during the call, and the argument of the export's caller.
 pub(crate) type Callback = unsafe extern "C" fn(*const Param, *mut c_void) -> c_int;
 
 functions! {
@@ -106,7 +106,7 @@ pub(crate) type WithParams = unsafe extern "C" fn(*mut c_void, *mut Param) -> c_
 pub(crate) type Describe = unsafe extern "C" fn(*mut c_void, *mut c_void) -> *const Param;
 
 functions! {
-    /// A digest of the default provider's.
+    /// A digest of the default provider.
     DigestFunctions {
         newctx 1 unsafe extern "C" fn(*mut c_void) -> *mut c_void,
         init 2 unsafe extern "C" fn(*mut c_void, *const Param) -> c_int,

@@ -11,21 +11,21 @@ use super::functions::MacFunctions;
 use super::{DefaultAlgorithm, hash_name};
 use crate::abi::Param;
 
-/// A context that nobody else has.
+/// A context of the default provider with a single owner.
 pub(crate) struct MacContext {
     context: NonNull<c_void>,
-    /// Part of the provider, which lives as long as its contexts.
+    /// Part of the provider, which outlives its contexts.
     functions: *const MacFunctions,
 }
 
-// SAFETY: the default provider's contexts belong to no thread.
+// SAFETY: the default provider's contexts are not bound to a thread.
 unsafe impl Send for MacContext {}
-// SAFETY: what is shared is copied alone, which changes nothing.
+// SAFETY: a shared context is only copied, which does not change it.
 unsafe impl Sync for MacContext {}
 
 impl MacContext {
     pub(crate) fn new(default: &DefaultAlgorithm<MacFunctions>) -> Option<Self> {
-        // SAFETY: the default provider's function with the context that was found with it.
+        // SAFETY: the function and the context belong to the same algorithm of the default provider.
         let context = unsafe { default.functions.newctx?(default.context) };
         Some(Self {
             context: NonNull::new(context)?,
@@ -38,12 +38,12 @@ impl MacContext {
     }
 
     pub(crate) fn functions(&self) -> &MacFunctions {
-        // SAFETY: they live as long as the context.
+        // SAFETY: the functions belong to the provider, which outlives this context.
         unsafe { &*self.functions }
     }
 
     pub(crate) fn copy(&self) -> Option<Self> {
-        // SAFETY: the default provider's function with the context that this one is around.
+        // SAFETY: this calls the default provider's function with the context that this one wraps.
         let copy = unsafe { self.functions().dupctx?(self.at()) };
         Some(Self {
             context: NonNull::new(copy)?,
@@ -55,18 +55,18 @@ impl MacContext {
         self.set_digest(hash_name(hash).to_bytes_with_nul())
     }
 
-    /// Sets the digest of a name, which ends with a zero.
+    /// Sets the digest with this name, which ends with a zero.
     fn set_digest(&self, name: &[u8]) -> Option<()> {
         let text = name.strip_suffix(&[0])?;
         let mut params = [Param::giving_text(c"digest", text), Param::END];
-        // SAFETY: the default provider's function with its context, and an array that ends as it must.
+        // SAFETY: the default provider's function gets its own context and an array that ends with `Param::END`.
         let done = unsafe { self.functions().set_ctx_params?(self.at(), params.as_mut_ptr()) };
         (done == 1).then_some(())
     }
 
     pub(crate) fn set_key(&self, key: &[u8]) -> Option<()> {
         let init = self.functions().init?;
-        // SAFETY: the default provider's function with its context, and a key with its length.
+        // SAFETY: the default provider's function gets its own context, and a key with its length.
         let done = unsafe { init(self.at(), key.as_ptr(), key.len(), null()) };
         (done == 1).then_some(())
     }
@@ -75,18 +75,19 @@ impl MacContext {
 impl Drop for MacContext {
     fn drop(&mut self) {
         if let Some(free) = self.functions().freectx {
-            // SAFETY: the default provider's function with its context, which this one has alone.
+            // SAFETY: the default provider's function gets its own context, which has no other owner.
             unsafe { free(self.at()) };
         }
     }
 }
 
-/// Contexts with a digest, to be copied: to look a digest up takes longer.
+/// Contexts with a digest, kept to be copied, since a copy takes less time than finding the digest.
 #[derive(Default)]
 pub(crate) struct MacDigests([OnceLock<(Box<[u8]>, MacContext)>; DIGESTS_MAX]);
 
 impl MacDigests {
-    /// Returns a context that was asked to take the digest of this name, and whether it did; `None` where there is none.
+    /// Returns a context that was asked to use the digest with this name, and whether it accepted it; `None` if there
+    /// is none.
     pub(crate) fn context(
         &self,
         default: &DefaultAlgorithm<MacFunctions>,
@@ -112,5 +113,5 @@ impl MacDigests {
     }
 }
 
-/// MD5, RIPEMD-160, SM3, BLAKE2 and SHA-3 have eight.
+/// The most digests kept. MD5, RIPEMD-160, SM3, BLAKE2 and SHA-3 are nine, but programs use few of them.
 const DIGESTS_MAX: usize = 8;

@@ -1,11 +1,11 @@
-//! The default provider of the library context that this one is loaded in, called without a detour through libcrypto.
+//! The default provider of the library context that loaded this provider, called without a detour through libcrypto.
 //!
-//! OpenSSL's core tells which providers are active, as it does for the library contexts of providers
-//! (OSSL_LIB_CTX_new_child(3)), and gives their functions. So whatever is not done here is done by the very code that
-//! would have done it without this provider, also in programs that link OpenSSL statically.
+//! OpenSSL's core names the active providers, as it does for the library contexts of providers
+//! (OSSL_LIB_CTX_new_child(3)), and hands out their functions. So everything that is not done here is done by the same
+//! code as without this provider, also in programs that link OpenSSL statically.
 //!
-//! The core is asked once and keeps no callback of ours. A program may free its last key after OpenSSL has cleaned up,
-//! which tears this provider down; by then no core is left to take a callback back.
+//! The core is asked once and keeps no callback. A program may free its last key after OpenSSL's cleanup, which tears
+//! this provider down; by then no core is left to take a callback back.
 #![allow(unsafe_code)]
 
 pub(crate) mod functions;
@@ -29,21 +29,21 @@ use crate::abi::{
     OPERATION_MAC, OPERATION_SIGNATURE, functions,
 };
 
-/// The default provider, kept until this is dropped.
+/// The default provider, with a reference that is released on drop.
 pub(crate) struct DefaultProvider {
     core: Core,
-    /// The core's handle, with a reference to it.
+    /// The core's handle of it, referenced.
     provider: *const c_void,
-    /// Whether the default query asks that keys stay in the providers that have them.
+    /// Whether the default query asks that keys stay in their providers.
     leaves_keys: bool,
 }
 
-/// The algorithms of the default provider's that others are put around.
+/// The default provider's algorithms that this provider wraps.
 pub(crate) struct Defaults {
     pub(crate) rsa: Option<DefaultRsa>,
     /// TLS13-KDF, HKDF and TLS1-PRF.
     pub(crate) kdfs: [Option<DefaultAlgorithm<KdfFunctions>>; 3],
-    /// Before what they are contexts of.
+    /// Dropped before `hmac`, whose functions free these contexts.
     pub(crate) hmac_digests: MacDigests,
     pub(crate) hmac: Option<DefaultAlgorithm<MacFunctions>>,
     pub(crate) x25519: Option<DefaultAlgorithm<KeyFunctions>>,
@@ -51,38 +51,38 @@ pub(crate) struct Defaults {
     pub(crate) ec: Option<DefaultAlgorithm<KeyFunctions>>,
     pub(crate) ecdsa: Option<DefaultAlgorithm<SignatureFunctions>>,
     pub(crate) ed25519: Signing,
-    /// ML-DSA-44, 65 and 87, since release 3.5.
+    /// ML-DSA-44, 65 and 87, available since release 3.5.
     pub(crate) ml_dsa: Vec<Signing>,
-    /// ML-KEM-512, 768 and 1024, since release 3.5.
+    /// ML-KEM-512, 768 and 1024, available since release 3.5.
     pub(crate) ml_kem: Vec<Encapsulating>,
-    /// The hybrids of ML-KEM and a curve that it has, since release 3.5.
+    /// The available hybrids of ML-KEM and a curve, since release 3.5.
     hybrids: Vec<Hybrid>,
-    /// What all of it rests on.
+    /// Dropped last: the algorithms above call its functions.
     provider: DefaultProvider,
 }
 
-/// Keys and their signatures.
+/// A key type's management and its signatures.
 pub(crate) struct Signing {
     pub(crate) keys: Option<DefaultAlgorithm<KeyFunctions>>,
     pub(crate) signatures: Option<DefaultAlgorithm<SignatureFunctions>>,
 }
 
-/// Keys and what encapsulates secrets for them.
+/// A key type's management and its key encapsulation.
 pub(crate) struct Encapsulating {
     pub(crate) keys: Option<DefaultAlgorithm<KeyFunctions>>,
     pub(crate) kem: Option<DefaultAlgorithm<KemFunctions>>,
 }
 
-/// An algorithm of the default provider's.
+/// An algorithm of the default provider.
 pub(crate) struct DefaultAlgorithm<F> {
     pub(crate) functions: F,
-    /// What its functions are called with.
+    /// The provider context to call its functions with.
     pub(crate) context: *mut c_void,
     pub(crate) names: *const c_char,
 }
 
 impl Defaults {
-    /// Returns `None` if the core does not tell the default provider's context.
+    /// Finds the algorithms. Returns `None` if the core does not reveal the default provider's context.
     pub(crate) fn of(default: DefaultProvider, with_rsa: bool) -> Option<Box<Self>> {
         let context = default.context()?;
         macro_rules! find {
@@ -90,7 +90,7 @@ impl Defaults {
                 default
                     .algorithm($operation, $name)
                     .map(|(names, table)| DefaultAlgorithm {
-                        // SAFETY: the table is of this operation.
+                        // SAFETY: the table was found under this operation.
                         functions: unsafe { $functions::of(table) },
                         context,
                         names,
@@ -138,8 +138,8 @@ impl Defaults {
         }))
     }
 
-    /// Has the default provider announce a capability (provider-base(7)), and returns its answer; `None` if it announces
-    /// nothing at all.
+    /// Has the default provider announce a capability (provider-base(7)) and returns its answer; `None` if it announces
+    /// none at all.
     ///
     /// # Safety
     /// `callback` takes `argument`.
@@ -150,8 +150,8 @@ impl Defaults {
         argument: *mut c_void,
     ) -> Option<c_int> {
         let context = self.provider.context()?;
-        // SAFETY: the default provider's function with its own context, a text that ends with a zero, and a callback with its
-        // argument, as the caller says.
+        // SAFETY: this calls the default provider's function with its own context and a text that ends with a zero; the
+        // caller vouches for the callback and its argument.
         unsafe {
             let capabilities = self.provider.queries()?.capabilities?;
             Some(capabilities(
@@ -163,19 +163,19 @@ impl Defaults {
         }
     }
 
-    /// Whether the default query asks that keys stay in the providers that have them, as `oarlock run` and
-    /// `oarlock provider install` write it.
+    /// Returns whether the default query asks that keys stay in their providers, as `oarlock run` and `oarlock provider
+    /// install` configure it.
     pub(crate) fn leaves_keys(&self) -> bool {
         self.provider.leaves_keys
     }
 
-    /// Whether it has keys and encapsulation of a hybrid.
+    /// Returns whether the default provider has the keys and the encapsulation of a hybrid.
     pub(crate) fn has_hybrid(&self, hybrid: Hybrid) -> bool {
         self.hybrids.contains(&hybrid)
     }
 }
 
-/// As the default provider calls a hash function.
+/// Returns the default provider's name of a hash function.
 pub(crate) fn hash_name(hash: Hash) -> &'static CStr {
     match hash {
         Hash::Sha224 => c"SHA2-224",
@@ -189,7 +189,7 @@ pub(crate) fn hash_name(hash: Hash) -> &'static CStr {
 }
 
 functions! {
-    /// What the core offers to those who look at other providers.
+    /// The core's functions that inspect other providers.
     Core {
         register 105 unsafe extern "C" fn(
             *const c_void, Told, Told, unsafe extern "C" fn(*const c_char, *mut c_void) -> c_int, *mut c_void,
@@ -203,11 +203,11 @@ functions! {
     }
 }
 
-/// Is told of a provider that it is there or goes.
+/// A callback for a provider that exists or goes away.
 type Told = unsafe extern "C" fn(*const c_void, *mut c_void) -> c_int;
 
 functions! {
-    /// What a provider offers to the core.
+    /// The functions of a provider that the core calls.
     Queries {
         query 1027 unsafe extern "C" fn(*mut c_void, c_int, *mut c_int) -> *const Algorithm,
         capabilities 1030 unsafe extern "C" fn(*mut c_void, *const c_char, Callback, *mut c_void) -> c_int,
@@ -215,11 +215,11 @@ functions! {
 }
 
 impl DefaultProvider {
-    /// `None` where it is not active, or the core does not tell of other providers.
+    /// Finds the default provider. Returns `None` if it is not active or the core does not reveal other providers.
     ///
     /// # Safety
-    /// `core` is the core's table and `handle` came with it; the library context lives, and no other thread is in
-    /// here with the same handle.
+    /// `core` is the core's table and `handle` came with it; the library context exists, and no other thread passes the
+    /// same handle to this module.
     pub(crate) unsafe fn find(handle: *const c_void, core: *const Dispatch) -> Option<Self> {
         // SAFETY: `core` is the core's table, as the caller says.
         let core = unsafe { Core::of(core) };
@@ -230,7 +230,8 @@ impl DefaultProvider {
             leaves_keys: false,
         };
         let place = std::ptr::from_mut(&mut found).cast();
-        // SAFETY: the functions are of the types that the core calls them by, at once, with this place.
+        // SAFETY: the functions have the types by which the core calls them, and it calls them during `register` with
+        // this place.
         unsafe {
             if register(handle, is_there, goes, query, place) > 0 {
                 deregister(handle);
@@ -239,26 +240,26 @@ impl DefaultProvider {
         (!found.provider.is_null()).then_some(found)
     }
 
-    /// Its context, for its own functions.
+    /// Returns its context, for its own functions.
     pub(crate) fn context(&self) -> Option<*mut c_void> {
-        // SAFETY: the core's function, with a provider that a reference is kept of.
+        // SAFETY: this calls the core's function with a provider whose reference `self` holds.
         Some(unsafe { self.core.context?(self.provider) })
     }
 
-    /// What it offers to the core.
+    /// Returns the functions that it offers to the core.
     fn queries(&self) -> Option<Queries> {
-        // SAFETY: the core's function, with a provider that a reference is kept of, which gives that one's table.
+        // SAFETY: the core's function gets a provider whose reference `self` holds, and returns that provider's table.
         Some(unsafe { Queries::of(self.core.dispatch?(self.provider)) })
     }
 
-    /// The names and the functions of its algorithm that has `name` as its first name, for an operation.
+    /// Returns the names and the functions of its algorithm for an operation whose first name is `name`.
     pub(crate) fn algorithm(
         &self,
         operation: c_int,
         name: &[u8],
     ) -> Option<(*const c_char, *const Dispatch)> {
-        // SAFETY: the core's function, with a provider that a reference is kept of, and that one's function with its
-        // own context; a list ends with an algorithm without names, which are texts that end with a zero.
+        // SAFETY: the core's functions get a provider whose reference `self` holds, and that provider's function its
+        // own context; a list ends with an algorithm without names, and names are texts that end with a zero.
         unsafe {
             let mut no_cache = 0;
             let mut at = self.queries()?.query?(self.context()?, operation, &mut no_cache);
@@ -277,10 +278,10 @@ impl DefaultProvider {
     }
 }
 
-/// OpenSSL's own. A private key of one of these goes to other providers as a whole.
+/// The names of OpenSSL's own providers. They export private keys whole.
 const OPENSSLS: [&CStr; 5] = [c"default", c"base", c"legacy", c"fips", c"null"];
 
-/// Whether providers are active that are neither OpenSSL's nor this one.
+/// Returns whether other providers than OpenSSL's and this one are active, or the core does not say.
 ///
 /// # Safety
 /// As [`DefaultProvider::find`].
@@ -289,7 +290,7 @@ pub(crate) unsafe fn are_strangers_there(handle: *const c_void, core: *const Dis
     unsafe { looked(handle, core, is_stranger) }.unwrap_or(true)
 }
 
-/// Whether the default provider is active. An OpenSSL that does not tell of others counts as one that has it.
+/// Returns whether the default provider is active. An OpenSSL that does not reveal other providers counts as having it.
 ///
 /// # Safety
 /// As [`DefaultProvider::find`].
@@ -298,8 +299,8 @@ pub(crate) unsafe fn is_default_there(handle: *const c_void, core: *const Dispat
     unsafe { looked(handle, core, is_default) }.unwrap_or(true)
 }
 
-/// Whether `told`, which is told of each provider that is active, has found what it looks for; `None` if the core does
-/// not tell.
+/// Calls `told` for each active provider and returns whether it found what it searches for; `None` if the core does not
+/// reveal other providers.
 ///
 /// # Safety
 /// As [`DefaultProvider::find`]; `told` takes a [`Look`].
@@ -313,8 +314,8 @@ unsafe fn looked(handle: *const c_void, core: *const Dispatch, told: Told) -> Op
         found: false,
     };
     let place = std::ptr::from_mut(&mut look).cast();
-    // SAFETY: the functions are of the types that the core calls them by, with this place: at once, and by other threads
-    // under its lock until `deregister` has had that lock.
+    // SAFETY: the functions have the types by which the core calls them, with this place: during `register`, and from
+    // other threads under the core's lock until `deregister` has held that lock.
     unsafe {
         if register(handle, told, goes, properties, place) <= 0 {
             return None;
@@ -333,19 +334,19 @@ struct Look {
 impl Drop for DefaultProvider {
     fn drop(&mut self) {
         if let (Some(free), false) = (self.core.free, self.provider.is_null()) {
-            // SAFETY: the core's function, with the reference of `is_there`. Nobody calls this provider's functions
-            // any more, which may call those of the default one.
+            // SAFETY: the core's function releases the reference taken in `is_there`. This provider's functions, which
+            // may call the default provider's, are no longer called.
             unsafe { free(self.provider, 0) };
         }
     }
 }
 
-/// A provider is active. Called under a lock of the core's, so it does no more than it must.
+/// Takes a reference if the provider is the default one. The core calls it under a lock, so it does little.
 ///
 /// # Safety
 /// The core calls, with a provider of its own and the place that `find` gave it.
 unsafe extern "C" fn is_there(provider: *const c_void, found: *mut c_void) -> c_int {
-    // SAFETY: the argument is that of `find`, and the provider the core's, whose name ends with a zero.
+    // SAFETY: the argument is that of `find`, and the core's provider has a name that ends with a zero.
     unsafe {
         let found = &mut *found.cast::<DefaultProvider>();
         let (Some(name), Some(up_ref)) = (found.core.name, found.core.up_ref) else {
@@ -353,7 +354,7 @@ unsafe extern "C" fn is_there(provider: *const c_void, found: *mut c_void) -> c_
         };
         let name = name(provider);
         let is_default = !name.is_null() && CStr::from_ptr(name) == c"default";
-        // A reference, so that its functions stay, without keeping it active.
+        // A reference without activation: its functions stay loaded, but it may be deactivated.
         if is_default && found.provider.is_null() && up_ref(provider, 0) > 0 {
             found.provider = provider;
         }
@@ -361,12 +362,12 @@ unsafe extern "C" fn is_there(provider: *const c_void, found: *mut c_void) -> c_
     1
 }
 
-/// The same.
+/// Notes a provider that is neither OpenSSL's nor this one.
 ///
 /// # Safety
 /// The core calls, with a provider of its own and the place that `looked` gave it.
 unsafe extern "C" fn is_stranger(provider: *const c_void, look: *mut c_void) -> c_int {
-    // SAFETY: the argument is that of `are_strangers_there`, and the provider the core's, whose name ends with a zero.
+    // SAFETY: the argument is that of `are_strangers_there`, and the core's provider has a name that ends with a zero.
     unsafe {
         let look = &mut *look.cast::<Look>();
         let name = look.name.map_or(null(), |name| name(provider));
@@ -376,12 +377,12 @@ unsafe extern "C" fn is_stranger(provider: *const c_void, look: *mut c_void) -> 
     1
 }
 
-/// The same.
+/// Notes the default provider.
 ///
 /// # Safety
 /// The core calls, with a provider of its own and the place that `looked` gave it.
 unsafe extern "C" fn is_default(provider: *const c_void, look: *mut c_void) -> c_int {
-    // SAFETY: the argument is that of `is_default_there`, and the provider the core's, whose name ends with a zero.
+    // SAFETY: the argument is that of `is_default_there`, and the core's provider has a name that ends with a zero.
     unsafe {
         let look = &mut *look.cast::<Look>();
         let name = look.name.map_or(null(), |name| name(provider));
@@ -390,12 +391,12 @@ unsafe extern "C" fn is_default(provider: *const c_void, look: *mut c_void) -> c
     1
 }
 
-/// The default query, if there is one.
+/// Reads the default query, if there is one.
 ///
 /// # Safety
 /// The core calls, with a text that ends with a zero and the place that `find` gave it.
 unsafe extern "C" fn query(properties: *const c_char, found: *mut c_void) -> c_int {
-    // SAFETY: the argument is that of `find`, and the text the core's.
+    // SAFETY: the argument is that of `find`, and the core's text ends with a zero.
     unsafe {
         let mut clauses = CStr::from_ptr(properties)
             .to_bytes()
@@ -410,7 +411,7 @@ extern "C" fn goes(_provider: *const c_void, _found: *mut c_void) -> c_int {
     1
 }
 
-/// The default query is told as well.
+/// Ignores the default query, which the core reports as well.
 extern "C" fn properties(_properties: *const c_char, _found: *mut c_void) -> c_int {
     1
 }

@@ -1,4 +1,4 @@
-//! RSA of the default provider's: what ours is put around.
+//! The default provider's RSA, which this provider's wraps.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int, c_void};
@@ -10,11 +10,11 @@ use super::DefaultProvider;
 use super::functions::{DigestFunctions, EncryptionFunctions, KeyFunctions, SignatureFunctions};
 use crate::abi::{OPERATION_ASYM_CIPHER, OPERATION_DIGEST, OPERATION_KEYMGMT, OPERATION_SIGNATURE};
 
-/// The functions for its keys, signatures and encryption.
+/// Its functions for keys, signatures and encryption.
 pub(crate) struct DefaultRsa {
-    /// What its functions are called with.
+    /// The provider context to call its functions with.
     pub(crate) context: *mut c_void,
-    /// The functions for keys of RSA, and of RSA for PSS alone.
+    /// The functions for RSA keys, and for RSA keys restricted to PSS.
     pub(crate) keys: [KeyFunctions; 2],
     pub(crate) key_names: [*const c_char; 2],
     pub(crate) signature: SignatureFunctions,
@@ -25,7 +25,7 @@ pub(crate) struct DefaultRsa {
 }
 
 impl DefaultRsa {
-    /// `None` where it has none.
+    /// Finds the functions. Returns `None` unless the default provider has all of them.
     pub(crate) fn of(default: &DefaultProvider) -> Option<Self> {
         let (rsa_names, rsa) = default.algorithm(OPERATION_KEYMGMT, b"RSA")?;
         let (pss_names, pss) = default.algorithm(OPERATION_KEYMGMT, b"RSA-PSS")?;
@@ -33,11 +33,11 @@ impl DefaultRsa {
         let (encryption_names, encryption) = default.algorithm(OPERATION_ASYM_CIPHER, b"RSA")?;
         let digests = HASHES.iter().filter_map(|(names, hash)| {
             let (_, functions) = default.algorithm(OPERATION_DIGEST, names[0])?;
-            // SAFETY: the table is of a digest.
+            // SAFETY: the table was found among the digests.
             Some((*hash, unsafe { DigestFunctions::of(functions) }))
         });
         let digests = digests.collect();
-        // SAFETY: the tables are of these operations.
+        // SAFETY: each table was found under the operation of its type.
         let (keys, signature, encryption) = unsafe {
             (
                 [KeyFunctions::of(rsa), KeyFunctions::of(pss)],
@@ -58,7 +58,7 @@ impl DefaultRsa {
     }
 }
 
-/// A message on its way through a hash function of the default provider's.
+/// A message being hashed by the default provider.
 pub(crate) struct Digest {
     functions: DigestFunctions,
     inner: *mut c_void,
@@ -67,7 +67,7 @@ pub(crate) struct Digest {
 impl Digest {
     pub(crate) fn begin(rsa: &DefaultRsa, hash: Hash) -> Option<Self> {
         let (_, functions) = rsa.digests.iter().find(|(one, _)| *one == hash)?;
-        // SAFETY: the default provider's functions with its context.
+        // SAFETY: this calls the default provider's digest functions with that provider's context.
         unsafe {
             let digest = Self {
                 functions: *functions,
@@ -81,7 +81,7 @@ impl Digest {
     }
 
     pub(crate) fn copy(&self) -> Option<Self> {
-        // SAFETY: the default provider's function with its digest.
+        // SAFETY: this calls the default provider's function with the digest that `self` owns.
         let inner = unsafe { self.functions.dupctx?(self.inner) };
         (!inner.is_null()).then_some(Self {
             functions: self.functions,
@@ -92,14 +92,14 @@ impl Digest {
     /// # Safety
     /// `data` has `bytes` bytes, which no thread writes to during the call.
     pub(crate) unsafe fn update(&self, data: *const u8, bytes: usize) -> Option<c_int> {
-        // SAFETY: the default provider's function with its digest, and data as the caller says.
+        // SAFETY: the default provider's function gets its own digest, and the caller vouches for the data.
         Some(unsafe { self.functions.update?(self.inner, data, bytes) })
     }
 
-    /// The digest, and its length.
+    /// Returns the digest and its length.
     pub(crate) fn end(&mut self) -> Option<([u8; DIGEST_BYTES_MAX], usize)> {
         let (mut digest, mut bytes) = ([0; DIGEST_BYTES_MAX], 0);
-        // SAFETY: the default provider's function with its digest, and a place with room.
+        // SAFETY: the default provider's function gets its own digest, and a place with the size passed.
         let is_done = unsafe {
             self.functions.finish?(self.inner, digest.as_mut_ptr(), &mut bytes, digest.len())
         };
@@ -110,7 +110,7 @@ impl Digest {
 impl Drop for Digest {
     fn drop(&mut self) {
         if let (Some(free), false) = (self.functions.freectx, self.inner.is_null()) {
-            // SAFETY: the default provider's function with its digest, which nobody else has.
+            // SAFETY: the default provider's function gets its own digest, which has no other owner.
             unsafe { free(self.inner) };
         }
     }
@@ -119,7 +119,7 @@ impl Drop for Digest {
 /// EVP_MAX_MD_SIZE.
 const DIGEST_BYTES_MAX: usize = 64;
 
-/// The names that OpenSSL knows hashes by, the first first.
+/// The names of hash functions in OpenSSL, beginning with its preferred one.
 const HASHES: [(&[&[u8]], Hash); 6] = [
     (
         &[
@@ -177,10 +177,10 @@ const HASHES: [(&[&[u8]], Hash); 6] = [
     ),
 ];
 
-/// SHA-1, which no signature here is made with.
+/// The names of SHA-1, which makes no signatures here.
 const SHA_1: &[&[u8]] = &[b"SHA1", b"SHA-1", b"SSL3-SHA1", b"1.3.14.3.2.26"];
 
-/// A hash function that signatures are made with.
+/// Returns the hash function of a name if signatures are made with it.
 pub(crate) fn named(name: &[u8]) -> Option<Hash> {
     let mut hashes = HASHES.iter();
     hashes
@@ -188,7 +188,7 @@ pub(crate) fn named(name: &[u8]) -> Option<Hash> {
         .map(|found| found.1)
 }
 
-/// Any hash function, for OAEP.
+/// Returns the hash function of a name, for OAEP.
 pub(crate) fn named_for_oaep(name: &[u8]) -> Option<Hash> {
     if has(SHA_1, name) {
         return Some(Hash::Sha1);

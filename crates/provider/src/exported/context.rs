@@ -7,21 +7,21 @@ use std::ptr::null;
 use crate::default_provider::DefaultAlgorithm;
 use crate::default_provider::functions::SignatureFunctions;
 
-/// A context of the default provider's that nobody else has.
+/// A context of the default provider with a single owner.
 pub(crate) struct Inner {
     pub(crate) context: *mut c_void,
-    /// Part of the provider, which lives as long as its contexts.
+    /// Part of the provider, which outlives its contexts.
     functions: *const SignatureFunctions,
 }
 
 impl Inner {
-    /// An empty one. `properties` are what hash functions are looked for with.
+    /// Creates an empty context. `properties` is the query for hash functions.
     pub(crate) fn new(
         default: &DefaultAlgorithm<SignatureFunctions>,
         properties: Option<&CStr>,
     ) -> Option<Self> {
         let properties = properties.map_or(null(), CStr::as_ptr);
-        // SAFETY: the default provider's function with its context, and a text that ends with a zero, or null.
+        // SAFETY: the function and the context belong to one algorithm, and the text is null or ends with a zero.
         let context = unsafe { default.functions.newctx?(default.context, properties) };
         (!context.is_null()).then_some(Self {
             context,
@@ -30,12 +30,12 @@ impl Inner {
     }
 
     pub(crate) fn functions(&self) -> &SignatureFunctions {
-        // SAFETY: they live as long as the context.
+        // SAFETY: the provider that holds the functions outlives this context.
         unsafe { &*self.functions }
     }
 
     pub(crate) fn copy(&self) -> Option<Self> {
-        // SAFETY: the default provider's function with the context that this one is around.
+        // SAFETY: the default provider's function gets the signature context that `self` owns.
         let context = unsafe { self.functions().dupctx?(self.context) };
         (!context.is_null()).then_some(Self { context, ..*self })
     }
@@ -44,13 +44,14 @@ impl Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         if let Some(free) = self.functions().freectx {
-            // SAFETY: the default provider's function with its context, which this one has alone.
+            // SAFETY: the default provider's function gets its own signature context, whose only owner is being
+            // dropped.
             unsafe { free(self.context) };
         }
     }
 }
 
-/// Where a signature goes, as OpenSSL hands it over.
+/// OpenSSL's buffer for a signature.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) octets: *mut u8,
@@ -60,10 +61,10 @@ pub(crate) struct Place {
 
 impl Place {
     /// # Safety
-    /// There is room for as many bytes as `signature` has, and a place for their number.
+    /// The buffer has room for `signature`, and `bytes` is a place for its length.
     pub(crate) unsafe fn set(self, signature: &[u8]) {
         let (octets, bytes) = (self.octets, signature.len());
-        // SAFETY: the caller has room for the signature, and a place for its length.
+        // SAFETY: the caller vouches for room for the signature, and for a place for its length.
         unsafe {
             signature.as_ptr().copy_to_nonoverlapping(octets, bytes);
             *self.bytes = bytes;
@@ -72,8 +73,8 @@ impl Place {
 }
 
 /// # Safety
-/// `text` is null or ends with a zero, and lives as long as it is used.
+/// `text` is null or ends with a zero, and stays valid while the result is used.
 pub(crate) unsafe fn text<'a>(text: *const c_char) -> Option<&'a CStr> {
-    // SAFETY: as the caller says.
+    // SAFETY: a text that is not null ends with a zero and stays valid, as the caller says.
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) })
 }

@@ -1,4 +1,5 @@
-//! A key: ours, the default provider's, or both. Whichever it was not made as, it becomes when that is needed.
+//! A key in the engine's form, the default provider's, or both. A missing form is made from the other when it is
+//! needed.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -12,21 +13,21 @@ use crate::default_provider::functions::KeyFunctions;
 use crate::default_provider::{DefaultAlgorithm, Defaults};
 use crate::provider::Provider;
 
-/// A key, as OpenSSL holds it and as contexts hold it.
+/// A key that OpenSSL and contexts share.
 pub(crate) struct Key<O: Ours> {
-    /// Ours; `None` inside if it is none that we compute with. Empty before anybody asked.
+    /// The engine's form; `None` inside if the engine does not compute with this key. Empty until it is asked for.
     ours: OnceLock<Option<O>>,
-    /// The default provider's. Null before it is needed.
+    /// The default provider's key. Null until it is needed.
     inner: AtomicPtr<c_void>,
-    /// Whether the default provider's was changed since: only that one counts then.
+    /// Whether the default provider's key was changed later, so that only that one counts.
     is_changed: AtomicBool,
     /// The core tears no provider down that has a key.
     provider: *const Provider,
 }
 
-// SAFETY: the default provider's keys may be used by several threads at once, and are not changed once they are in use.
+// SAFETY: threads may share the default provider's keys, which are not changed once they are in use.
 unsafe impl<O: Ours> Send for Key<O> {}
-// SAFETY: the default provider's keys may be used by several threads at once; the rest is atomic or set once.
+// SAFETY: threads may use the default provider's keys at the same time; the other fields are atomic or set once.
 unsafe impl<O: Ours> Sync for Key<O> {}
 
 /// A key of one type in the engine's form.
@@ -34,38 +35,38 @@ pub(crate) trait Ours: Sized + Send + Sync {
     /// The selection bits that an import needs for a whole key.
     const LEAST: c_int;
 
-    /// Whether everything that is computed with such a key fits the stack of a job of OpenSSL's.
+    /// Whether every computation with such a key fits the stack of an OpenSSL job.
     const FITS_A_JOB: bool = true;
 
-    /// The default provider's management of them.
+    /// Returns the default provider's management of such keys.
     fn default(defaults: &Defaults) -> Option<&DefaultAlgorithm<KeyFunctions>>;
 
-    /// Takes what an export gives; `None` for what the engine does not compute with, for no public half, and with `is_all` for
-    /// anything that would be lost here, such as how the key is to be written.
+    /// Creates a key from exported parameters. Returns `None` if the engine does not compute with it, if the public
+    /// half is missing, and with `is_all` also if a parameter would be lost here, such as the key's encoding.
     fn of(selection: c_int, params: Params<'_>, is_all: bool) -> Option<Self>;
 
-    /// Whether it has a private half, here or elsewhere.
+    /// Returns whether the key has a private half, on this machine or another.
     fn has_private(&self) -> bool;
 
-    /// Another handle of a key whose private half is on another machine; `None` for keys that are here.
+    /// Returns another handle of a key whose private half is on another machine; `None` for local keys.
     fn elsewhere(&self) -> Option<Self> {
         None
     }
 
-    /// Calls `give` with what an import takes, which is the selection and its parameters.
+    /// Calls `give` with the arguments of an import: the selection and the parameters.
     fn give<T>(&self, give: impl FnOnce(c_int, *const Param) -> T) -> T;
 }
 
 impl<O: Ours> Key<O> {
-    /// An empty one.
+    /// Creates an empty key.
     pub(crate) fn empty(provider: *const Provider) -> *mut c_void {
         Self::held(provider, null_mut())
     }
 
-    /// The default provider's; null if there is none.
+    /// Wraps a key of the default provider; returns null if that is null.
     ///
     /// # Safety
-    /// `inner` is null or a key of the default provider's that nobody else has.
+    /// `inner` is null or a key of the default provider with no other owner.
     pub(crate) unsafe fn around(provider: *const Provider, inner: *mut c_void) -> *mut c_void {
         if inner.is_null() {
             return null_mut();
@@ -73,7 +74,7 @@ impl<O: Ours> Key<O> {
         Self::held(provider, inner)
     }
 
-    /// A key of ours that the default provider does not have.
+    /// Creates a key in the engine's form, without one of the default provider.
     pub(crate) fn of(provider: *const Provider, ours: O) -> *mut c_void {
         Self::with(provider, OnceLock::from(Some(ours)), null_mut())
     }
@@ -96,44 +97,44 @@ impl<O: Ours> Key<O> {
         Arc::into_raw(Arc::new(key)).cast_mut().cast()
     }
 
-    /// One more owner of what OpenSSL holds.
+    /// Returns one more owner of a key that OpenSSL holds.
     ///
     /// # Safety
-    /// `key` is null or a key of ours that is not freed during the call.
+    /// `key` is null or one of our keys, which is not freed during the call.
     pub(crate) unsafe fn shared(key: *mut c_void) -> Option<Arc<Self>> {
         let key = key.cast::<Self>().cast_const();
         if key.is_null() {
             return None;
         }
-        // SAFETY: as the caller says, it is of `Arc::into_raw`, and has an owner.
+        // SAFETY: the caller says that `key` has an owner, so it comes from `Arc::into_raw`.
         unsafe {
             Arc::increment_strong_count(key);
             Some(Arc::from_raw(key))
         }
     }
 
-    /// Ours, if we compute with it.
+    /// Returns the engine's form, if the engine computes with this key.
     pub(crate) fn ours(&self) -> Option<&O> {
         if self.is_changed.load(Ordering::Acquire) {
             return None;
         }
-        // An empty key may become ours. Not by `get_or_init`, where others wait: a child that is forked in the meantime would
-        // wait forever.
+        // An empty key may be filled later. `get_or_init` would make other threads wait, and a process forked at that
+        // time would wait forever.
         if self.ours.get().is_none() && !self.inner.load(Ordering::Acquire).is_null() {
             let _ = self.ours.set(self.exported());
         }
         self.ours.get()?.as_ref()
     }
 
-    /// Ours, of the default provider's.
+    /// Exports the default provider's key to the engine's form.
     fn exported(&self) -> Option<O> {
         let inner = self.inner.load(Ordering::Acquire);
         let functions = &self.default()?.functions;
         let mut taken: Option<O> = None;
         let place = std::ptr::from_mut(&mut taken).cast();
-        // SAFETY: the default provider's functions with its key; the callback knows what its argument is.
+        // SAFETY: the default provider's functions get their own key, and `take` gets the argument that it expects.
         unsafe {
-            // An export of a blank key raises an error.
+            // Exporting a blank key would raise an error.
             if functions.has?(inner, SELECT_PUBLIC_KEY) != 1 {
                 return None;
             }
@@ -149,7 +150,7 @@ impl<O: Ours> Key<O> {
         taken
     }
 
-    /// Makes an empty one ours, if it can be. Nobody else has it yet.
+    /// Fills an empty key, which has no other user yet, if the engine computes with what is imported.
     pub(crate) fn import(&self, selection: c_int, params: Params<'_>) -> Option<()> {
         if selection & O::LEAST != O::LEAST || !self.is_empty() {
             return None;
@@ -158,7 +159,7 @@ impl<O: Ours> Key<O> {
         self.take(ours??)
     }
 
-    /// Makes an empty one this one. Nobody else has it yet.
+    /// Fills an empty key, which has no other user yet.
     pub(crate) fn take(&self, ours: O) -> Option<()> {
         if !self.is_empty() {
             return None;
@@ -170,7 +171,7 @@ impl<O: Ours> Key<O> {
         self.inner.load(Ordering::Relaxed).is_null() && self.ours.get().is_none()
     }
 
-    /// The default provider's, made of ours if it is not there.
+    /// Returns the default provider's key, made from the engine's form if it is missing.
     pub(crate) fn inner(&self) -> Option<*mut c_void> {
         let found = self.inner.load(Ordering::Acquire);
         if !found.is_null() {
@@ -185,7 +186,7 @@ impl<O: Ours> Key<O> {
             Ok(_) => Some(made),
             // Another thread was first.
             Err(found) => {
-                // SAFETY: the default provider's function with its key, which nobody else has.
+                // SAFETY: the default provider's function gets its own key, which no other thread has seen.
                 unsafe { functions.free?(made) };
                 Some(found)
             }
@@ -195,7 +196,7 @@ impl<O: Ours> Key<O> {
     fn made_of_ours(&self) -> Option<*mut c_void> {
         let default = self.default()?;
         let functions = &default.functions;
-        // SAFETY: the default provider's function with the context that was found with it.
+        // SAFETY: the function and the context belong to the default provider's management of these keys.
         let made = unsafe { functions.new?(default.context) };
         if made.is_null() {
             return None;
@@ -204,31 +205,32 @@ impl<O: Ours> Key<O> {
             return Some(made);
         };
         let import = functions.import?;
-        // SAFETY: the default provider's function with its key that nobody else has, and an array that ends as it must.
+        // SAFETY: the default provider's function gets its own new key, and `give` passes an array that ends with
+        // `Param::END`.
         let give = || ours.give(|selection, params| unsafe { import(made, selection, params) });
         if self.on_enough_stack(give) != Some(1) {
-            // SAFETY: the default provider's function with its key that nobody else has.
+            // SAFETY: the default provider's function gets its own new key, which has no other owner.
             unsafe { functions.free?(made) };
             return None;
         }
         Some(made)
     }
 
-    /// Runs what computes with such a key; `None` if there is no stack for it.
+    /// Runs a computation with such a key on a sufficient stack; returns `None` if there is no memory for one.
     pub(crate) fn on_enough_stack<T>(&self, run: impl FnOnce() -> T) -> Option<T> {
         if O::FITS_A_JOB {
             return Some(run());
         }
-        // SAFETY: the core tears the provider down after this key, which it is using.
+        // SAFETY: the core tears the provider down after its last key, and this key is in use.
         unsafe { (*self.provider).signer.on_deep_stack(run) }
     }
 
-    /// Another handle of it, if its private half is on another machine.
+    /// Returns another handle of the key if its private half is on another machine.
     pub(super) fn elsewhere(&self) -> Option<O> {
         self.ours.get()?.as_ref()?.elsewhere()
     }
 
-    /// Returns the part of a selection that the default provider's key can answer for: not a private half on another machine.
+    /// Returns the part of a selection that the default provider's key has, without a private half on another machine.
     pub(super) fn selected(&self, selection: c_int) -> c_int {
         match self.elsewhere() {
             Some(_) => selection & !SELECT_PRIVATE_KEY,
@@ -236,8 +238,9 @@ impl<O: Ours> Key<O> {
         }
     }
 
-    /// The default provider's has been changed: if there was one of ours, it counts no more. Of a key whose private half is
-    /// elsewhere no more is changed than how the public half is written.
+    /// Records that the default provider's key was changed: from then on an engine's form that existed is ignored. If
+    /// the private half is on another machine, only the encoding of the public half can have changed, so nothing is
+    /// recorded.
     pub(crate) fn change(&self) {
         if self.ours.get().is_some() && self.elsewhere().is_none() {
             self.is_changed.store(true, Ordering::Release);
@@ -245,7 +248,7 @@ impl<O: Ours> Key<O> {
     }
 
     pub(crate) fn default(&self) -> Option<&DefaultAlgorithm<KeyFunctions>> {
-        // SAFETY: the provider lives as long as its keys.
+        // SAFETY: the provider outlives its keys.
         let defaults = unsafe { (*self.provider).defaults.get()? };
         O::default(defaults)
     }
@@ -260,19 +263,19 @@ impl<O: Ours> Drop for Key<O> {
         let inner = *self.inner.get_mut();
         let free = self.default().and_then(|it| it.functions.free);
         if let (Some(free), false) = (free, inner.is_null()) {
-            // SAFETY: the default provider's function with its key, which nobody else has.
+            // SAFETY: the default provider's function gets its own key, whose only owner is being dropped.
             unsafe { free(inner) };
         }
     }
 }
 
 /// # Safety
-/// `taken` is the argument that `Key::exported` gave with this function; `params` is an array that ends with
+/// `taken` is the argument that `Key::exported` passed with this function; `params` is an array that ends with
 /// [`Param::END`].
 unsafe extern "C" fn take<O: Ours>(params: *const Param, taken: *mut c_void) -> c_int {
     catching(0, || {
-        // SAFETY: the argument of `exported`, which nothing else refers to during the call, and the default provider's
-        // parameters.
+        // SAFETY: `taken` is the argument of `exported`, which nothing else accesses during the call, and the default
+        // provider's array ends.
         unsafe {
             let params = Params::new(params.cast_mut());
             *taken.cast::<Option<O>>() = O::of(SELECT_ALL, params, false);

@@ -1,4 +1,5 @@
-//! Keys (provider-keymgmt(7), EVP_PKEY-EC(7)): those that are exported here are ours, all others the default provider's.
+//! Key management (provider-keymgmt(7), EVP_PKEY-EC(7)) that passes on to the default provider what the engine does not
+//! do.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -15,7 +16,7 @@ use crate::default_provider::DefaultAlgorithm;
 use crate::default_provider::functions::{Callback, KeyFunctions};
 use crate::provider::Provider;
 
-/// The functions for OpenSSL. What takes neither key nor provider is the default provider's own.
+/// Returns the functions for OpenSSL. Those that take neither a key nor a provider are the default provider's own.
 pub(crate) fn table<O: Ours>(inner: &KeyFunctions) -> Vec<Dispatch> {
     let mut table = Vec::new();
     offered!(table, inner, KeyFunctions:
@@ -61,21 +62,21 @@ pub(crate) fn table<O: Ours>(inner: &KeyFunctions) -> Vec<Dispatch> {
 unsafe fn default_of<'a, O: Ours>(
     provider: *const Provider,
 ) -> Option<&'a DefaultAlgorithm<KeyFunctions>> {
-    // SAFETY: the caller says that the provider of these keys is there.
+    // SAFETY: the caller says that the provider has not been torn down.
     let defaults = unsafe { (*provider).defaults.get()? };
     O::default(defaults)
 }
 
-/// Calls `call` with a key, the default provider's key, and its functions; 0 without a key.
+/// Calls `call` with a key, the default provider's key, and its functions; returns 0 if one of them is missing.
 ///
 /// # Safety
-/// `key` is null or a key of ours that is not freed during the call.
+/// `key` is null or one of our keys, which is not freed during the call.
 unsafe fn with<O: Ours>(
     key: *const c_void,
     call: impl FnOnce(&Key<O>, *mut c_void, &KeyFunctions) -> Option<c_int>,
 ) -> c_int {
     catching(0, || {
-        // SAFETY: the caller says that `key` is null or one of ours, which is not freed during the call.
+        // SAFETY: the caller says that `key` is null or one of our keys, which is not freed during the call.
         let key = unsafe { key.cast::<Key<O>>().as_ref() };
         let call = || {
             let key = key?;
@@ -92,29 +93,29 @@ unsafe extern "C" fn new<O: Ours>(provider: *mut c_void) -> *mut c_void {
 }
 
 /// # Safety
-/// `key` is null or a key of ours, and this is the core's last call with it. Contexts may still have it.
+/// `key` is null or one of our keys, and this is the core's last call with it. Contexts may still share it.
 pub(crate) unsafe extern "C" fn free<O: Ours>(key: *mut c_void) {
     if !key.is_null() {
         catching((), || {
-            // SAFETY: of `Arc::into_raw`, and this is the core's last call with it.
+            // SAFETY: the key comes from `Arc::into_raw`, and the core gives up its share of it.
             drop(unsafe { Arc::from_raw(key.cast::<Key<O>>().cast_const()) });
         });
     }
 }
 
-/// EVP_PKEY_copy_parameters(3) asks with no key at all.
+/// Returns whether a key has the parts of a selection. EVP_PKEY_copy_parameters(3) calls it without a key.
 ///
 /// # Safety
 /// As [`with`].
 unsafe extern "C" fn has<O: Ours>(key: *const c_void, selection: c_int) -> c_int {
     catching(0, || {
-        // SAFETY: null or a key of ours, which the core frees after this call.
+        // SAFETY: `key` is null or one of our keys, which the core does not free during this call.
         let ours = unsafe { key.cast::<Key<O>>().as_ref() }.and_then(Key::<O>::ours);
         if let Some(ours) = ours {
             let lacks = selection & SELECT_PRIVATE_KEY != 0 && !ours.has_private();
             return (!lacks).into();
         }
-        // SAFETY: null or a key of ours; the default provider's function with its own.
+        // SAFETY: `key` is null or one of our keys, and the default provider's `has` gets its own key.
         unsafe { with::<O>(key, |_, key, inner| Some(inner.has?(key, selection))) }
     })
 }
@@ -126,7 +127,7 @@ unsafe extern "C" fn validate<O: Ours>(
     selection: c_int,
     check: c_int,
 ) -> c_int {
-    // SAFETY: null or a key of ours; the default provider's function with its own.
+    // SAFETY: `key` is null or one of our keys, and the default provider's `validate` gets its own key.
     unsafe {
         with::<O>(key, |key, of_default, inner| {
             Some(inner.validate?(of_default, key.selected(selection), check))
@@ -141,7 +142,7 @@ unsafe extern "C" fn matches<O: Ours>(
     other: *const c_void,
     selection: c_int,
 ) -> c_int {
-    // SAFETY: null or keys of ours; the default provider's function with its own.
+    // SAFETY: each is null or one of our keys, and the default provider's `match` gets its own keys.
     unsafe {
         with::<O>(one, |one, of_default, inner| {
             let other = other.cast::<Key<O>>().as_ref()?;
@@ -154,7 +155,7 @@ unsafe extern "C" fn matches<O: Ours>(
     }
 }
 
-/// Imports a key, but not a public half whose private half may be in another provider, as in a TPM: see
+/// Imports a key, but not a public half whose private half may be in another provider, such as a TPM's: see
 /// `rsa::keymgmt::import`.
 ///
 /// # Safety
@@ -165,7 +166,8 @@ unsafe extern "C" fn import<O: Ours>(
     params: *const Param,
 ) -> c_int {
     catching(0, || {
-        // SAFETY: null or a key of ours, which nobody else has yet, and parameters that end; its provider lives as long.
+        // SAFETY: `key` is null or one of our keys, which has no other user yet and whose provider exists; the
+        // parameters end.
         unsafe {
             let Some(imported) = key.cast::<Key<O>>().as_ref() else {
                 return 0;
@@ -196,11 +198,11 @@ unsafe extern "C" fn export<O: Ours>(
     callback: Callback,
     argument: *mut c_void,
 ) -> c_int {
-    // SAFETY: null or a key of ours, and the core's callback with its argument; the default provider's function with its
-    // key.
+    // SAFETY: `key` is null or one of our keys, the core's callback takes its argument, and the default provider's
+    // `export` gets its own key.
     unsafe {
         with::<O>(key, |key, of_default, inner| {
-            // Nobody gets half a key who asks for the whole.
+            // A caller that asks for the whole key must not get half of it.
             if key.selected(selection) != selection {
                 return None;
             }
@@ -213,7 +215,7 @@ unsafe extern "C" fn export<O: Ours>(
 /// As [`with`].
 unsafe extern "C" fn dup<O: Ours>(key: *const c_void, selection: c_int) -> *mut c_void {
     catching(null_mut(), || {
-        // SAFETY: null or a key of ours; the copy is made by the default provider, and has no other owner.
+        // SAFETY: `key` is null or one of our keys; the default provider's copy of its own key has no other owner.
         unsafe {
             let copied = || {
                 let key = key.cast::<Key<O>>().as_ref()?;
@@ -233,7 +235,8 @@ unsafe extern "C" fn dup<O: Ours>(key: *const c_void, selection: c_int) -> *mut 
 /// # Safety
 /// As [`with`]; `params` is null or an array that ends with [`Param::END`].
 pub(crate) unsafe extern "C" fn get_params<O: Ours>(key: *mut c_void, params: *mut Param) -> c_int {
-    // SAFETY: null or a key of ours, and the core's parameters; the default provider's function with its key.
+    // SAFETY: `key` is null or one of our keys, and the default provider's `get_params` gets its own key and the core's
+    // array.
     unsafe { with::<O>(key, |_, key, inner| Some(inner.get_params?(key, params))) }
 }
 
@@ -243,7 +246,8 @@ pub(crate) unsafe extern "C" fn set_params<O: Ours>(
     key: *mut c_void,
     params: *const Param,
 ) -> c_int {
-    // SAFETY: null or a key of ours, and the core's parameters; the default provider's function with its key.
+    // SAFETY: `key` is null or one of our keys, and the default provider's `set_params` gets its own key and the core's
+    // array.
     unsafe {
         with::<O>(key, |key, of_default, inner| {
             let is_done = inner.set_params?(of_default, params);
@@ -256,7 +260,8 @@ pub(crate) unsafe extern "C" fn set_params<O: Ours>(
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core.
 unsafe extern "C" fn gettable_params<O: Ours>(provider: *mut c_void) -> *const Param {
-    // SAFETY: the core's provider, with which the default one's list of what can be got is found.
+    // SAFETY: the core passes its provider, and the default provider's list of gettable parameters gets its own
+    // context.
     unsafe {
         let described = default_of::<O>(provider.cast())
             .and_then(|it| Some(it.functions.gettable_params?(it.context)));
@@ -267,7 +272,8 @@ unsafe extern "C" fn gettable_params<O: Ours>(provider: *mut c_void) -> *const P
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core.
 unsafe extern "C" fn settable_params<O: Ours>(provider: *mut c_void) -> *const Param {
-    // SAFETY: the core's provider, with which the default one's list of what can be set is found.
+    // SAFETY: the core passes its provider, and the default provider's list of settable parameters gets its own
+    // context.
     unsafe {
         let described = default_of::<O>(provider.cast())
             .and_then(|it| Some(it.functions.settable_params?(it.context)));
@@ -275,23 +281,23 @@ unsafe extern "C" fn settable_params<O: Ours>(provider: *mut c_void) -> *const P
     }
 }
 
-/// A key that the default provider generates.
+/// The generation of a key by the default provider.
 struct Generation {
     inner: *mut c_void,
     provider: *const Provider,
 }
 
-/// Calls `call` with the default provider's generation and its functions; `otherwise` without one.
+/// Calls `call` with the default provider's generation and its functions; returns `otherwise` without one.
 ///
 /// # Safety
-/// `generation` is null or of `gen_init`, and no other call with it is under way.
+/// `generation` is null or from `gen_init`, and no other call with it is in progress.
 unsafe fn with_generation<O: Ours, T>(
     generation: *mut c_void,
     otherwise: T,
     call: impl FnOnce(&Generation, &KeyFunctions) -> Option<T>,
 ) -> T {
     let call = || {
-        // SAFETY: the caller says that it is null or of `gen_init`; the provider lives as long.
+        // SAFETY: the caller says that `generation` is null or from `gen_init`; the provider outlives it.
         unsafe {
             let generation = generation.cast::<Generation>().as_ref()?;
             call(generation, &default_of::<O>(generation.provider)?.functions)
@@ -309,7 +315,8 @@ unsafe extern "C" fn gen_init<O: Ours>(
     params: *const Param,
 ) -> *mut c_void {
     catching(null_mut(), || {
-        // SAFETY: the core hands over its provider and parameters; the default provider's function with its context.
+        // SAFETY: the core passes its provider and parameters, and the default provider's `gen_init` gets its own
+        // context.
         let inner = unsafe {
             default_of::<O>(provider.cast())
                 .and_then(|it| Some(it.functions.gen_init?(it.context, selection, params)))
@@ -332,7 +339,8 @@ unsafe extern "C" fn gen_set_template<O: Ours>(
     template: *mut c_void,
 ) -> c_int {
     catching(0, || {
-        // SAFETY: null or of `gen_init`, and null or a key of ours; the default provider's function with its own.
+        // SAFETY: `generation` is null or from `gen_init`, `template` is null or one of our keys, and the default
+        // provider's function gets its own of both.
         unsafe {
             with_generation::<O, _>(generation, 0, |generation, inner| {
                 let template = template.cast::<Key<O>>().as_ref()?.inner()?;
@@ -349,7 +357,8 @@ unsafe extern "C" fn gen_set_params<O: Ours>(
     params: *const Param,
 ) -> c_int {
     catching(0, || {
-        // SAFETY: null or of `gen_init`, and the core's parameters; the default provider's function with its own.
+        // SAFETY: `generation` is null or from `gen_init`, and the default provider's function gets its own with the
+        // core's array.
         unsafe {
             with_generation::<O, _>(generation, 0, |generation, inner| {
                 Some(inner.gen_set_params?(generation.inner, params))
@@ -366,8 +375,8 @@ unsafe extern "C" fn generate<O: Ours>(
     argument: *mut c_void,
 ) -> *mut c_void {
     catching(null_mut(), || {
-        // SAFETY: null or of `gen_init`, and the core's callback; the default provider's function with its own, and its key
-        // that nobody else has.
+        // SAFETY: `generation` is null or from `gen_init`; the default provider's function gets its own with the core's
+        // callback, and its new key has no other owner.
         unsafe {
             with_generation::<O, _>(generation, null_mut(), |generation, inner| {
                 let key = inner.generate?(generation.inner, callback, argument);
@@ -378,13 +387,14 @@ unsafe extern "C" fn generate<O: Ours>(
 }
 
 /// # Safety
-/// `generation` is null or of `gen_init`, and this is the core's last call with it.
+/// `generation` is null or from `gen_init`, and this is the core's last call with it.
 unsafe extern "C" fn gen_cleanup<O: Ours>(generation: *mut c_void) {
     if generation.is_null() {
         return;
     }
     catching((), || {
-        // SAFETY: of `gen_init`, and this is the core's last call with it; the default provider's function with its own.
+        // SAFETY: `generation` is from `gen_init`, and this is the core's last call with it; the default provider frees
+        // its own.
         unsafe {
             with_generation::<O, _>(generation, (), |generation, inner| {
                 inner.gen_cleanup?(generation.inner);
@@ -401,8 +411,8 @@ unsafe extern "C" fn gen_settable_params<O: Ours>(
     _generation: *mut c_void,
     provider: *mut c_void,
 ) -> *const Param {
-    // SAFETY: the core hands over its provider. The default provider's function takes no notice of its first argument,
-    // which may be null.
+    // SAFETY: the core passes its provider. The default provider's function ignores its first argument, which may be
+    // null.
     unsafe {
         let described = default_of::<O>(provider.cast())
             .and_then(|it| Some(it.functions.gen_settable_params?(null_mut(), it.context)));

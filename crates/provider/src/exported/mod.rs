@@ -1,4 +1,4 @@
-//! Keys that stay with the default provider: OpenSSL exports each one here for its first operation, once.
+//! Keys that stay with the default provider. OpenSSL exports each key to this provider once, for its first operation.
 //!
 //! ```text
 //! key.rs       a key: ours, the default provider's, or both
@@ -6,8 +6,9 @@
 //! context.rs   contexts of the default provider's signatures, and places for them
 //! ```
 //!
-//! OpenSSL prefers this provider's operations, and so has the key of an operation exported to it. A key that is refused would be
-//! refused again in each operation, which costs more than to pass it on: so all keys of a type are taken.
+//! OpenSSL prefers this provider's operations, so it exports the key of an operation here. A refused key would be
+//! exported and refused again in each operation, which costs more than passing it on. So all keys of a type are
+//! accepted.
 
 mod context;
 mod key;
