@@ -344,7 +344,7 @@ impl Drop for DefaultProvider {
 /// Takes a reference if the provider is the default one. The core calls it under a lock, so it does little.
 ///
 /// # Safety
-/// The core calls, with a provider of its own and the place that `find` gave it.
+/// The core calls this with one of its providers and the place that `find` gave it.
 unsafe extern "C" fn is_there(provider: *const c_void, found: *mut c_void) -> c_int {
     // SAFETY: the argument is that of `find`, and the core's provider has a name that ends with a zero.
     unsafe {
@@ -365,7 +365,7 @@ unsafe extern "C" fn is_there(provider: *const c_void, found: *mut c_void) -> c_
 /// Notes a provider that is neither OpenSSL's nor this one.
 ///
 /// # Safety
-/// The core calls, with a provider of its own and the place that `looked` gave it.
+/// The core calls this with one of its providers and the place that `looked` gave it.
 unsafe extern "C" fn is_stranger(provider: *const c_void, look: *mut c_void) -> c_int {
     // SAFETY: the argument is that of `are_strangers_there`, and the core's provider has a name that ends with a zero.
     unsafe {
@@ -380,7 +380,7 @@ unsafe extern "C" fn is_stranger(provider: *const c_void, look: *mut c_void) -> 
 /// Notes the default provider.
 ///
 /// # Safety
-/// The core calls, with a provider of its own and the place that `looked` gave it.
+/// The core calls this with one of its providers and the place that `looked` gave it.
 unsafe extern "C" fn is_default(provider: *const c_void, look: *mut c_void) -> c_int {
     // SAFETY: the argument is that of `is_default_there`, and the core's provider has a name that ends with a zero.
     unsafe {
@@ -394,7 +394,7 @@ unsafe extern "C" fn is_default(provider: *const c_void, look: *mut c_void) -> c
 /// Reads the default query, if there is one.
 ///
 /// # Safety
-/// The core calls, with a text that ends with a zero and the place that `find` gave it.
+/// The core calls this with a text that ends with a zero and the place that `find` gave it.
 unsafe extern "C" fn query(properties: *const c_char, found: *mut c_void) -> c_int {
     // SAFETY: the argument is that of `find`, and the core's text ends with a zero.
     unsafe {

@@ -1,4 +1,4 @@
-//! A context of a signature: what was begun with it, and the same as a context of the default provider's.
+//! A signature context: what was begun with it, and how the default provider takes over.
 #![allow(unsafe_code)]
 
 use std::ffi::{CString, c_char, c_int, c_uint, c_void};
@@ -18,25 +18,25 @@ use crate::default_provider::rsa::named;
 use crate::exported::{Inner, Key, Place};
 use crate::provider::Provider;
 
-/// A context, as OpenSSL holds it.
+/// A context that OpenSSL holds.
 pub(super) struct Context {
-    /// The core tears no provider down that has a context.
+    /// The core does not tear down a provider that has a context.
     pub(super) provider: *const Provider,
-    /// What hash functions are looked for with.
+    /// The query for hash functions.
     pub(super) properties: Option<CString>,
     pub(super) key: Option<Arc<Key<EcKey>>>,
     pub(super) state: State,
 }
 
-/// What is done with a context.
+/// The operation in progress.
 pub(super) enum State {
     /// Nothing yet.
     Idle,
-    /// It signs or verifies digests, of a certain length if a hash function is set.
+    /// Signing or verifying digests; if a hash function is set, they must have its length.
     Digests(Purpose, Option<HashName>),
-    /// It signs or verifies a message.
+    /// Signing or verifying a message.
     Message(Box<Message>),
-    /// The default provider does it.
+    /// The default provider has taken over.
     Elsewhere(Inner),
 }
 
@@ -46,17 +46,17 @@ pub(super) enum Purpose {
     Verify,
 }
 
-/// A message on its way.
+/// A message in progress.
 pub(super) struct Message {
     pub(super) purpose: Purpose,
     pub(super) hash: HashName,
-    /// `None` once it has ended.
+    /// `None` once the message has ended.
     pub(super) digest: Option<Digest>,
     pub(super) has_begun: bool,
-    /// Whether the default provider would take another hash function by now: it was asked for the size of a signature, or
-    /// the message has ended.
+    /// Whether the default provider would accept another hash function by now, because the size of a signature was
+    /// queried or the message has ended.
     pub(super) takes_hash: bool,
-    /// The default provider's, without the message, where parameters were set in the middle of it.
+    /// The default provider's context, without the message, if parameters were set in the middle of the message.
     pub(super) aside: Option<Inner>,
 }
 
@@ -72,7 +72,7 @@ impl Message {
         }
     }
 
-    /// Ends it. Returns its digest, and how long that is.
+    /// Ends the message. Returns its digest, and the length of that.
     pub(super) fn end(&mut self) -> Option<([u8; DIGEST_BYTES_MAX], usize)> {
         let digest = self.digest.take()?;
         self.takes_hash = true;
@@ -82,7 +82,7 @@ impl Message {
     }
 }
 
-/// A hash function, by the name that it was given.
+/// A hash function, with the name that selected it.
 #[derive(Clone, Copy)]
 pub(super) struct HashName {
     pub(super) hash: Hash,
@@ -91,7 +91,7 @@ pub(super) struct HashName {
 }
 
 impl HashName {
-    /// `None` for one that is not ours.
+    /// Finds the hash function of a name. Returns `None` if the engine does not have it.
     pub(super) fn of(name: &[u8]) -> Option<Self> {
         let hash = named(name)?;
         let mut copy = [0; NAME_BYTES];
@@ -118,7 +118,7 @@ impl HashName {
 }
 
 impl Context {
-    /// Another that goes on from here.
+    /// Returns a copy that continues from the current state.
     pub(super) fn copy(&self) -> Option<Self> {
         let state = match &self.state {
             State::Idle => State::Idle,
@@ -146,26 +146,27 @@ impl Context {
     }
 
     fn default(&self) -> Option<&DefaultAlgorithm<SignatureFunctions>> {
-        // SAFETY: the core tears no provider down that has a context, such as this one.
+        // SAFETY: the core tears the provider down after its last signature context, and this one is in use.
         unsafe { (*self.provider).defaults.get()?.ecdsa.as_ref() }
     }
 
-    /// An empty context of the default provider's.
+    /// Creates an empty context of the default provider.
     fn empty(&self) -> Option<Inner> {
         Inner::new(self.default()?, self.properties.as_deref())
     }
 
-    /// The default provider's key.
+    /// Returns the default provider's key.
     fn inner_key(&self) -> Option<*mut c_void> {
         self.key.as_ref()?.inner()
     }
 
-    /// A context of the default provider's that is where this one is, but for the bytes of a message; `None` where it is
-    /// there already, or cannot be made.
+    /// Returns a new context of the default provider in the same state as this one, except for the bytes of a message.
+    /// Returns `None` if the default provider has taken over already, or on failure.
     pub(super) fn replayed(&self) -> Option<Inner> {
         let inner = self.empty()?;
         let functions = inner.functions();
-        // SAFETY: the default provider's functions with its context and its key, and names and arrays that end as they must.
+        // SAFETY: the default provider's functions get its own context and key, names that end with a zero, and arrays
+        // that end.
         let is_there = unsafe {
             match &self.state {
                 State::Idle => 1,
@@ -202,7 +203,7 @@ impl Context {
         (is_there == 1).then_some(inner)
     }
 
-    /// Calls `call` with a context of the default provider's that is where this one is.
+    /// Calls `call` with a context of the default provider in the same state as this one.
     pub(super) fn aside<T>(
         &self,
         call: impl FnOnce(&SignatureFunctions, *mut c_void) -> Option<T>,
@@ -219,7 +220,7 @@ impl Context {
         call(inner.functions(), inner.context)
     }
 
-    /// Has the default provider do the rest, but for a message that has begun.
+    /// Has the default provider take over, which loses the bytes of a message that has begun.
     pub(super) fn leave(&mut self) -> Option<&Inner> {
         let aside = match &mut self.state {
             State::Message(message) => message.aside.take(),
@@ -234,7 +235,7 @@ impl Context {
         }
     }
 
-    /// Signs a digest; `None` where the default provider is to do it, or to refuse it.
+    /// Signs a digest. Returns `None` if the default provider should do so, or refuse.
     pub(super) fn sign(&self, digest: &[u8], place: Place) -> Option<c_int> {
         if let Some(remote) = self.ours()?.remote() {
             return Some(self.sign_remotely(remote, digest, place));
@@ -247,13 +248,15 @@ impl Context {
         let mut signature = [0; SIGNATURE_BYTES_MAX];
         let bytes = key.sign(digest, &mut signature).ok()?;
         let signature = signature.get(..bytes).filter(|_| bytes <= most)?;
-        // SAFETY: there is room for as many bytes as the longest signature has, and a place for their number.
+        // SAFETY: the buffer was checked to have room for the longest signature, and the caller has a place for its
+        // length.
         unsafe { place.set(signature) };
         self.count(key.public_key().curve(), Performed::Signed);
         Some(1)
     }
 
-    /// Has the default provider sign or refuse the digest of a message, with what was set in the middle of that.
+    /// Has the default provider sign a message's digest, or refuse, with the parameters set in the middle of the
+    /// message.
     pub(super) fn sign_by_default(&self, digest: &[u8], place: Place) -> Option<c_int> {
         let State::Message(message) = &self.state else {
             return None;
@@ -266,8 +269,8 @@ impl Context {
                 Param::asking_for_size(c"digest-size", &mut digest_bytes),
                 Param::END,
             ];
-            // SAFETY: the default provider's function with its context, and places. A release that does not know one leaves
-            // it as it is.
+            // SAFETY: the default provider's function gets its own context, and an array of places that ends. A release
+            // that does not know a parameter leaves its place unchanged.
             unsafe { aside.functions().get_ctx_params?(aside.context, params.as_mut_ptr()) };
         }
         let mut params = [
@@ -281,8 +284,8 @@ impl Context {
         }
         let inner = self.empty()?;
         let functions = inner.functions();
-        // SAFETY: the default provider's functions with its context and key, an array that ends as it must, and a place and
-        // octets as the caller says.
+        // SAFETY: the default provider's functions get its own context and key and an array that ends; the caller
+        // vouches for the buffer, and `digest` is passed with its length.
         unsafe {
             let init = functions.sign_init?;
             if init(inner.context, self.inner_key()?, params.as_ptr()) != 1 {
@@ -299,7 +302,7 @@ impl Context {
         }
     }
 
-    /// Verifies a signature of a digest; `None` where the default provider is to do it, or to refuse it.
+    /// Verifies a signature of a digest. Returns `None` if the default provider should do so, or refuse.
     pub(super) fn verify(&self, digest: &[u8], signature: &[u8]) -> Option<c_int> {
         if digest.is_empty() {
             return None;
@@ -316,22 +319,23 @@ impl Context {
             Curve::P384 => Primitive::EcP384,
             Curve::P521 => Primitive::EcP521,
         };
-        // SAFETY: the core tears no provider down that has a context of ECDSA, such as this one.
+        // SAFETY: the core tears the provider down after its last ECDSA context, and this one is in use.
         unsafe { &*self.provider }.count(primitive, performed);
     }
 
-    /// Has the default provider verify or refuse a signature of the digest of a message.
+    /// Has the default provider verify a signature of a message's digest, or refuse it.
     pub(super) fn verify_by_default(&self, digest: &[u8], signature: &[u8]) -> Option<c_int> {
         if signature.is_empty() {
-            // A release says so before it looks at the message, in its own way. No message has such a signature.
-            // SAFETY: the default provider's function with its context, and no bytes at a place that is none.
+            // An empty signature is never valid. Some releases report this in their own way before they read the
+            // message.
+            // SAFETY: the default provider's function gets its own context, and a signature of no bytes.
             return self.aside(|functions, inner| unsafe {
                 Some(functions.digest_verify_final?(inner, signature.as_ptr(), 0))
             });
         }
         let inner = self.empty()?;
         let functions = inner.functions();
-        // SAFETY: the default provider's functions with its context and key, and octets of the caller's.
+        // SAFETY: the default provider's functions get its own context and key, and both slices with their lengths.
         unsafe {
             if functions.verify_init?(inner.context, self.inner_key()?, null()) != 1 {
                 return None;
@@ -346,11 +350,11 @@ impl Context {
         }
     }
 
-    /// How long the longest signature is.
+    /// Returns the length of the longest signature.
     pub(super) fn signature_bytes_max(&self) -> Option<usize> {
         Some(self.ours()?.curve().signature_bytes_max())
     }
 }
 
-/// The longest name of a hash function that is ours is its number in dots.
+/// Room for the longest name of these hash functions, a dotted object identifier.
 const NAME_BYTES: usize = 24;

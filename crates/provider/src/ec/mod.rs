@@ -1,5 +1,5 @@
-//! Elliptic-curve keys and ECDSA: signatures on P-256, P-384 and P-521 by the engine, everything else by the default
-//! provider.
+//! Elliptic-curve keys and ECDSA: the engine signs and verifies on P-256, P-384 and P-521, and the default provider
+//! does everything else.
 //!
 //! ```text
 //! ours.rs        what the engine computes with, of keys that stay with the default provider (`exported/`)
@@ -8,9 +8,9 @@
 //! remote.rs      signatures by keys of other machines, and the files that stand for these
 //! ```
 //!
-//! A context signs and verifies itself what is regular: SHA-2, one of the three curves, no parameter but the hash function. For
-//! anything else it makes a context of the default provider's with the same key and settings, and passes everything on from
-//! then on. What it fails to sign or to verify, the default provider does once more: so the error is its own.
+//! A context handles regular requests itself: SHA-2, one of the three curves, and no parameter except the hash
+//! function. For anything else it creates a context of the default provider with the same key and settings, which
+//! handles all later calls. If signing or verifying fails, the default provider repeats it and so raises its own error.
 
 mod context;
 mod ours;
@@ -24,7 +24,7 @@ use crate::exported;
 use crate::offered::Offered;
 use crate::provider::Provider;
 
-/// Adds what is offered: keys and signatures together, or neither.
+/// Adds keys and signatures together, or neither.
 pub(crate) fn offer(provider: &Provider, defaults: &Defaults, offered: &mut Offered) {
     let (Some(keys), Some(ecdsa)) = (&defaults.ec, &defaults.ecdsa) else {
         return;

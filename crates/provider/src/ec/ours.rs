@@ -1,4 +1,4 @@
-//! Elliptic-curve keys as the engine has them.
+//! Elliptic-curve keys in the engine's form.
 
 use std::ffi::{CStr, c_int};
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use crate::exported::Ours;
 
 /// A key on one of the engine's curves.
 pub(super) enum EcKey {
-    /// A public key is its point alone, a fifth of what aws-lc keeps: a client has one for each connection. To read it takes a
-    /// hundredth of a verification.
+    /// A public key is kept as its point, a fifth of aws-lc's form, because a client has one for each connection.
+    /// Reading it takes a hundredth of the time of a verification.
     Public(Curve, Box<[u8]>),
     Private(EcPrivateKey),
-    /// Its private half is on another machine.
+    /// A key whose private half is on another machine.
     Remote(Arc<Remote>),
 }
 
@@ -34,7 +34,7 @@ impl EcKey {
         }
     }
 
-    /// Verifies a signature of a digest; `None` where it is another's, or none.
+    /// Verifies a signature of a digest. Returns `None` if it is not valid for this key and digest.
     pub(super) fn verify(&self, digest: &[u8], signature: &[u8]) -> Option<()> {
         let read;
         let key = match self {
@@ -62,7 +62,7 @@ impl EcKey {
         }
     }
 
-    /// The point, uncompressed.
+    /// Returns the point, uncompressed.
     fn point<'a>(&'a self, place: &'a mut [u8; POINT_BYTES_MAX]) -> &'a [u8] {
         match self {
             Self::Public(_, point) => point,
@@ -99,7 +99,7 @@ impl Ours for EcKey {
             let mut place = [0; POINT_BYTES_MAX];
             return Some(Self::Public(curve, key.point(&mut place).into()));
         };
-        // The lowest octet is first.
+        // The parameter is little-endian.
         let mut reversed = Zeroizing::new([0; SCALAR_BYTES_MAX]);
         let reversed = reversed.get_mut(..scalar.len())?;
         reversed.copy_from_slice(scalar);
@@ -134,14 +134,14 @@ impl Ours for EcKey {
     }
 }
 
-/// The curve of a name, in any of the spellings that OpenSSL takes.
+/// Returns the curve with this name, in any spelling that OpenSSL accepts.
 fn curve_named(name: &[u8]) -> Option<Curve> {
     let mut names = GROUPS.iter();
     let found = names.find(|(one, _)| name.eq_ignore_ascii_case(one.to_bytes()));
     found.map(|(_, curve)| *curve)
 }
 
-/// The name that the default provider takes and gives.
+/// Returns the name that the default provider uses.
 fn group_name(curve: Curve) -> &'static CStr {
     match curve {
         Curve::P256 => c"prime256v1",
@@ -150,7 +150,7 @@ fn group_name(curve: Curve) -> &'static CStr {
     }
 }
 
-/// Whether a parameter says what is usual, and changes nothing that a signature or a shared secret depends on.
+/// Returns whether a parameter has its default value, or one that affects neither signatures nor shared secrets.
 fn is_usual(name: &[u8], value: Value<'_>) -> bool {
     let text = |usual: &[u8]| {
         value

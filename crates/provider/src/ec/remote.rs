@@ -1,4 +1,4 @@
-//! Signatures by keys that are on another machine: a relay is asked, and what it says is checked.
+//! Signatures by keys on another machine: a relay is asked, and its answer is verified.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -20,11 +20,11 @@ use crate::exported::{Key, Place, free};
 use crate::provider::Provider;
 use crate::signer::WRONG_ANSWER;
 
-/// An EC key of another machine.
+/// An EC key on another machine.
 pub(super) struct Remote {
-    /// The key's id there.
+    /// The key's id on that machine.
     pub(super) key_id: String,
-    /// Its public half.
+    /// The public half.
     pub(super) key: EcPublicKey,
 }
 
@@ -41,10 +41,10 @@ impl Remote {
     }
 }
 
-/// Makes a key of what stands for it in a file.
+/// Creates a key from a file that refers to it.
 ///
 /// # Safety
-/// The core calls, with its provider, a BIO, and a callback that takes `argument`.
+/// The core calls this with its provider, a BIO, and a callback that takes `argument`.
 pub(super) unsafe extern "C" fn key_of_der(
     provider: *mut c_void,
     bio: *mut c_void,
@@ -60,7 +60,7 @@ pub(super) unsafe extern "C" fn key_of_der(
             Key::of(provider, EcKey::Remote(Arc::new(remote)))
         })
     };
-    // SAFETY: the core's arguments are passed on; `free` takes keys of `Key::of`.
+    // SAFETY: the core's arguments are passed on, and `free` accepts keys that `Key::of` created.
     unsafe {
         decoder::decode(
             provider,
@@ -74,9 +74,10 @@ pub(super) unsafe extern "C" fn key_of_der(
 }
 
 impl Context {
-    /// Signs a digest, or raises an error that names the key. The default provider, which has no private half, is not asked.
+    /// Signs a digest, or raises an error that names the key. The default provider, which has no private half, is not
+    /// asked.
     pub(super) fn sign_remotely(&self, remote: &Remote, digest: &[u8], place: Place) -> c_int {
-        // SAFETY: this context was made by the provider, which the core keeps until its last context is freed.
+        // SAFETY: this context was created by the provider, which the core keeps until its last context is freed.
         let provider = unsafe { &*self.provider };
         if place.room < remote.key.curve().signature_bytes_max() {
             provider.errors.raise(Reason::OutputBufferTooSmall);
@@ -84,7 +85,7 @@ impl Context {
         }
         match signed(provider, remote, digest) {
             Ok(signature) => {
-                // SAFETY: there is room for as many bytes as the longest signature has, and a place for their number.
+                // SAFETY: the buffer was checked to have room for the longest signature, and its length has a place.
                 unsafe { place.set(&signature) };
                 provider.count_private(Computed::Remotely);
                 1
@@ -98,7 +99,7 @@ impl Context {
     }
 }
 
-/// The signature of a digest, or why there is none.
+/// Returns the signature of a digest, or the reason why there is none.
 fn signed(
     provider: &Provider,
     remote: &Remote,
@@ -111,7 +112,7 @@ fn signed(
         operation: operation.ok_or("its settings are none that a cryptoserver knows")?,
     };
     let made = provider.signer.ask(&question)?;
-    // Also for its length: what verifies is DER, and no longer than any.
+    // Check the length as well. A signature that verifies is DER, and none is longer than this.
     let is_right =
         made.len() <= curve.signature_bytes_max() && remote.key.verify(digest, &made).is_ok();
     is_right

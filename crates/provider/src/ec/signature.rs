@@ -12,7 +12,7 @@ use crate::default_provider::functions::{Describe, SignatureFunctions};
 use crate::exported::{Key, Ours as _, Place, text};
 use crate::provider::Provider;
 
-/// The functions for OpenSSL.
+/// Returns the functions for OpenSSL.
 pub(super) fn table(inner: &SignatureFunctions) -> Vec<Dispatch> {
     let mut table = Vec::new();
     offered!(table, inner, SignatureFunctions:
@@ -47,7 +47,7 @@ pub(super) fn table(inner: &SignatureFunctions) -> Vec<Dispatch> {
 unsafe extern "C" fn newctx(provider: *mut c_void, properties: *const c_char) -> *mut c_void {
     catching(null_mut(), || {
         asked::has_found_keys();
-        // SAFETY: null or a text that ends with a zero.
+        // SAFETY: `properties` is null or a text that ends with a zero.
         let properties = unsafe { text(properties) };
         Box::into_raw(Box::new(Context {
             provider: provider.cast(),
@@ -60,11 +60,11 @@ unsafe extern "C" fn newctx(provider: *mut c_void, properties: *const c_char) ->
 }
 
 /// # Safety
-/// `context` is null or of `newctx` or `dupctx`, and this is the core's last call with it.
+/// `context` is null or from `newctx` or `dupctx`, and this is the core's last call with it.
 unsafe extern "C" fn freectx(context: *mut c_void) {
     if !context.is_null() {
         catching((), || {
-            // SAFETY: of `newctx` or `dupctx`, and this is the core's last call with it.
+            // SAFETY: `context` is a box from `newctx` or `dupctx`, and the core no longer uses it.
             drop(unsafe { Box::from_raw(context.cast::<Context>()) });
         });
     }
@@ -74,29 +74,29 @@ unsafe extern "C" fn freectx(context: *mut c_void) {
 /// As [`with`].
 unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
     catching(null_mut(), || {
-        // SAFETY: null or a context of ours, which is read alone and which no other call uses.
+        // SAFETY: `context` is null or one of ECDSA, which is only read and which no other call uses.
         let copy = unsafe { context.cast::<Context>().as_ref() }.and_then(Context::copy);
         copy.map_or(null_mut(), |copy| Box::into_raw(Box::new(copy)).cast())
     })
 }
 
-/// Calls `call` with a context; 0 without one, and where it gives nothing.
+/// Calls `call` with a context; returns 0 without one, or if `call` returns nothing.
 ///
 /// # Safety
-/// `context` is null or a context of ours, and no other call with it is under way.
+/// `context` is null or one of our contexts, and no other call with it is in progress.
 unsafe fn with(context: *mut c_void, call: impl FnOnce(&mut Context) -> Option<c_int>) -> c_int {
     catching(0, || {
-        // SAFETY: null or a context of ours that no other call uses, as the caller says.
+        // SAFETY: `context` is null or one of ECDSA that no other call uses, as the caller says.
         let context = unsafe { context.cast::<Context>().as_mut() };
         context.and_then(call).unwrap_or(0)
     })
 }
 
-/// Begins with a key, or once more with the one that is there: `here` says how, and gives nothing where the default
-/// provider is to do it by `init`.
+/// Begins an operation with a key, or with the context's key if that is null. `here` returns the new state, or nothing
+/// if the default provider must begin, by `init`.
 ///
 /// # Safety
-/// As [`with`]; `key` is null or a key of ours that is not freed during the call.
+/// As [`with`]; `key` is null or one of our keys, which is not freed during the call.
 unsafe fn begin(
     context: *mut c_void,
     key: *mut c_void,
@@ -104,7 +104,7 @@ unsafe fn begin(
     here: impl FnOnce(&State) -> Option<State>,
     init: impl FnOnce(&SignatureFunctions, *mut c_void, *mut c_void) -> Option<c_int>,
 ) -> c_int {
-    // SAFETY: the caller answers for `context` as `with` wants it, for the key and for the parameters.
+    // SAFETY: `context` is as `with` requires, and `key` is null or one of our keys, as the caller says.
     unsafe {
         with(context, |context| {
             let key = Key::shared(key);
@@ -150,7 +150,7 @@ unsafe extern "C" fn sign_init(
     key: *mut c_void,
     params: *const Param,
 ) -> c_int {
-    // SAFETY: the core has a context of ours to sign with, a key of ours and parameters.
+    // SAFETY: the core passes a context to sign digests with, null or a key of this type, and parameters that end.
     unsafe {
         begin(
             context,
@@ -169,7 +169,7 @@ unsafe extern "C" fn verify_init(
     key: *mut c_void,
     params: *const Param,
 ) -> c_int {
-    // SAFETY: the core has a context of ours to verify with, a key of ours and parameters.
+    // SAFETY: the core passes a context to verify digests with, null or a key of this type, and parameters that end.
     unsafe {
         begin(
             context,
@@ -181,7 +181,7 @@ unsafe extern "C" fn verify_init(
     }
 }
 
-/// What becomes of a context that is to sign or verify digests: a hash function that is set stays.
+/// Returns the state for signing or verifying digests, which keeps a hash function that is set.
 fn digests(state: &State, purpose: Purpose) -> Option<State> {
     match state {
         State::Idle => Some(State::Digests(purpose, None)),
@@ -198,7 +198,8 @@ unsafe extern "C" fn digest_sign_init(
     key: *mut c_void,
     params: *const Param,
 ) -> c_int {
-    // SAFETY: the core hands over a context of ours, a key of ours, the name of a hash function or null, and parameters.
+    // SAFETY: the core passes a context to sign a message with, null or a key of this type, a name or null, and
+    // parameters that end.
     unsafe {
         begin(
             context,
@@ -218,7 +219,8 @@ unsafe extern "C" fn digest_verify_init(
     key: *mut c_void,
     params: *const Param,
 ) -> c_int {
-    // SAFETY: the core hands over a context of ours, a key of ours, the name of a hash function or null, and parameters.
+    // SAFETY: the core passes a context to verify a message with, null or a key of this type, a name or null, and
+    // parameters that end.
     unsafe {
         begin(
             context,
@@ -230,13 +232,13 @@ unsafe extern "C" fn digest_verify_init(
     }
 }
 
-/// Whether parameters say no more than the name of the hash function, and the version of TLS, which ECDSA does not go by:
-/// libssl gives both since 4.0.
+/// Returns whether the parameters are only the name of the hash function and the version of TLS, which ECDSA does not
+/// depend on: libssl passes both since 4.0.
 ///
 /// # Safety
 /// `params` is null or an array that ends with [`Param::END`]; `name` is null or ends with a zero.
 unsafe fn are_plain(params: *const Param, name: *const c_char) -> bool {
-    // SAFETY: as the caller says.
+    // SAFETY: the array and the name are each null or end as they must, as the caller says.
     let (params, name) = unsafe { (Params::new(params.cast_mut()), text(name)) };
     let name = name.map(|name| name.to_bytes());
     let are_plain = params.each(|key, value| match key {
@@ -247,16 +249,16 @@ unsafe fn are_plain(params: *const Param, name: *const c_char) -> bool {
     are_plain.is_ok()
 }
 
-/// What becomes of a context that is to sign or verify a message.
+/// Returns the state for signing or verifying a message.
 ///
 /// # Safety
 /// `name` is null or ends with a zero.
 unsafe fn message(state: &State, purpose: Purpose, name: *const c_char) -> Option<State> {
-    // SAFETY: as the caller says.
+    // SAFETY: the name is null or ends with a zero, as the caller says.
     let name = unsafe { text(name) }.map(|name| name.to_bytes());
     let hash = match (state, name) {
         (State::Idle, Some(name)) => HashName::of(name)?,
-        // The same once more.
+        // The same operation is begun again.
         (State::Message(message), name)
             if message.purpose == purpose
                 && message.aside.is_none()
@@ -270,7 +272,7 @@ unsafe fn message(state: &State, purpose: Purpose, name: *const c_char) -> Optio
 }
 
 /// # Safety
-/// As [`with`]; places and message that are not null have the lengths given with them.
+/// As [`with`]; a signature buffer and a digest that are not null have the lengths passed with them.
 unsafe extern "C" fn sign(
     context: *mut c_void,
     signature: *mut u8,
@@ -284,8 +286,8 @@ unsafe extern "C" fn sign(
         bytes,
         room,
     };
-    // SAFETY: the core has a context of ours, a place for a signature, and a digest of so many bytes; only a caller who
-    // asks for a size may give none.
+    // SAFETY: the core passes a context to sign with, a buffer with a place for its length, and a digest with its
+    // length; only a caller that asks for a size passes no digest.
     unsafe {
         with(context, |context| {
             if let State::Digests(Purpose::Sign, hash) = context.state {
@@ -316,7 +318,7 @@ unsafe extern "C" fn sign(
 }
 
 /// # Safety
-/// As [`with`]; signature and digest that are not null have the lengths given with them.
+/// As [`with`]; a signature and a digest that are not null have the lengths passed with them.
 unsafe extern "C" fn verify(
     context: *mut c_void,
     signature: *const u8,
@@ -324,7 +326,7 @@ unsafe extern "C" fn verify(
     digest: *const u8,
     digest_bytes: usize,
 ) -> c_int {
-    // SAFETY: the core has a context of ours, and a signature and a digest of so many bytes.
+    // SAFETY: the core passes a context to verify with, and a signature and a digest with their lengths.
     unsafe {
         with(context, |context| {
             if let State::Digests(Purpose::Verify, hash) = context.state {
@@ -357,7 +359,7 @@ unsafe extern "C" fn digest_update<const SIGNS: bool>(
     data: *const u8,
     bytes: usize,
 ) -> c_int {
-    // SAFETY: the core has a context of ours, and data of `bytes` bytes for either hash function.
+    // SAFETY: the core passes a context with a message, and data of `bytes` bytes.
     unsafe {
         with(context, |context| match &mut context.state {
             State::Message(message) => {
@@ -392,7 +394,8 @@ unsafe extern "C" fn digest_sign_final(
         bytes,
         room,
     };
-    // SAFETY: the core has a context of ours, and a place of `room` bytes for the signature.
+    // SAFETY: the core passes a context with a message to sign, and a buffer of `room` bytes with a place for its
+    // length.
     unsafe {
         with(context, |context| match &mut context.state {
             State::Message(message) if message.purpose == Purpose::Sign => {
@@ -429,7 +432,7 @@ unsafe extern "C" fn digest_verify_final(
     signature: *const u8,
     bytes: usize,
 ) -> c_int {
-    // SAFETY: the core has a context of ours, and a signature of so many bytes.
+    // SAFETY: the core passes a context with a message to verify, and a signature of `bytes` bytes.
     unsafe {
         with(context, |context| match &mut context.state {
             State::Message(message) if message.purpose == Purpose::Verify => {
@@ -452,7 +455,7 @@ unsafe extern "C" fn digest_verify_final(
 /// # Safety
 /// As [`with`]; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn set_ctx_params(context: *mut c_void, params: *mut Param) -> c_int {
-    // SAFETY: the core has a context of ours, and parameters.
+    // SAFETY: the core passes a context, and parameters to set that end.
     unsafe {
         with(context, |context| {
             let given = Params::new(params);
@@ -481,7 +484,8 @@ unsafe extern "C" fn set_ctx_params(context: *mut c_void, params: *mut Param) ->
             };
             let aside = message.aside.take().or(replayed)?;
             let is_set = aside.functions().set_ctx_params?(aside.context, params);
-            // The default provider takes no other hash function for a message, unless that is over by then.
+            // The default provider accepts no other hash function during a message. It does if the message has ended
+            // for it.
             if is_set == 1 && message.takes_hash && given.have(b"digest") {
                 context.state = State::Elsewhere(aside);
             } else {
@@ -495,7 +499,7 @@ unsafe extern "C" fn set_ctx_params(context: *mut c_void, params: *mut Param) ->
 /// # Safety
 /// As [`set_ctx_params`].
 unsafe extern "C" fn get_ctx_params(context: *mut c_void, params: *mut Param) -> c_int {
-    // SAFETY: the core has a context of ours, and parameters for the default provider's function.
+    // SAFETY: the core passes a context, and parameters to get that end, for the default provider's function.
     unsafe {
         with(context, |context| {
             context.aside(|inner, context| Some(inner.get_ctx_params?(context, params)))
@@ -506,7 +510,8 @@ unsafe extern "C" fn get_ctx_params(context: *mut c_void, params: *mut Param) ->
 /// # Safety
 /// As [`set_ctx_params`].
 unsafe extern "C" fn get_ctx_md_params(context: *mut c_void, params: *mut Param) -> c_int {
-    // SAFETY: the core has a context of ours, and parameters for the default provider's function.
+    // SAFETY: the core passes a context, and a digest's parameters to get that end, for the default provider's
+    // function.
     unsafe {
         with(context, |context| {
             context.aside(|inner, context| Some(inner.get_ctx_md_params?(context, params)))
@@ -514,12 +519,14 @@ unsafe extern "C" fn get_ctx_md_params(context: *mut c_void, params: *mut Param)
     }
 }
 
-/// The hash functions that are computed here have nothing to set: the default provider says so of its own.
+/// Leaves a digest's parameters to the default provider: the hash functions computed here have none, and it says so
+/// itself.
 ///
 /// # Safety
 /// As [`set_ctx_params`].
 unsafe extern "C" fn set_ctx_md_params(context: *mut c_void, params: *mut Param) -> c_int {
-    // SAFETY: the core has a context of ours, and parameters for the default provider's function.
+    // SAFETY: the core passes a context, and a digest's parameters to set that end, for the default provider's
+    // function.
     unsafe {
         with(context, |context| {
             context.aside(|inner, context| Some(inner.set_ctx_md_params?(context, params)))
@@ -533,7 +540,7 @@ unsafe extern "C" fn gettable_ctx_params(
     context: *mut c_void,
     provider: *mut c_void,
 ) -> *const Param {
-    // SAFETY: the core has a context of ours or null, and the provider.
+    // SAFETY: the core passes its provider, and null or the context whose gettable parameters it asks for.
     unsafe { described(context, provider, |functions| functions.gettable_ctx_params) }
 }
 
@@ -543,11 +550,11 @@ unsafe extern "C" fn settable_ctx_params(
     context: *mut c_void,
     provider: *mut c_void,
 ) -> *const Param {
-    // SAFETY: the core has a context of ours or null, and the provider.
+    // SAFETY: the core passes its provider, and null or the context whose settable parameters it asks for.
     unsafe { described(context, provider, |functions| functions.settable_ctx_params) }
 }
 
-/// What the default provider says of its parameters.
+/// Returns the default provider's list of parameters.
 ///
 /// # Safety
 /// As [`with`]; `provider` is what `OSSL_provider_init` gave the core.
@@ -558,8 +565,8 @@ unsafe fn described(
 ) -> *const Param {
     catching(null(), || {
         let describe = || {
-            // SAFETY: null or a context of ours that no other call uses, and the core's provider; the default provider's
-            // function with its own. Its lists are static.
+            // SAFETY: `context` is null or one of ECDSA that no other call uses, and the core passes its provider; the
+            // default provider's function gets its own context, and its lists are static.
             unsafe {
                 let default = (*provider.cast::<Provider>())
                     .defaults
@@ -568,7 +575,7 @@ unsafe fn described(
                     .as_ref()?;
                 let describe = function(&default.functions)?;
                 match context.cast::<Context>().as_ref() {
-                    // It says less of one with a message.
+                    // The list of a context with a message is shorter.
                     Some(context)
                         if matches!(context.state, State::Message(_) | State::Elsewhere(_)) =>
                     {
@@ -585,18 +592,18 @@ unsafe fn described(
 /// # Safety
 /// As [`with`].
 unsafe extern "C" fn gettable_ctx_md_params(context: *mut c_void) -> *const Param {
-    // SAFETY: the core has a context of ours.
+    // SAFETY: the core asks which of a digest's parameters it can get from a context of ECDSA.
     unsafe { described_md(context, |functions| functions.gettable_ctx_md_params) }
 }
 
 /// # Safety
 /// As [`with`].
 unsafe extern "C" fn settable_ctx_md_params(context: *mut c_void) -> *const Param {
-    // SAFETY: the core has a context of ours.
+    // SAFETY: the core asks which of a digest's parameters it can set in a context of ECDSA.
     unsafe { described_md(context, |functions| functions.settable_ctx_md_params) }
 }
 
-/// What the default provider says of its hash function, which outlives the context that it has that of.
+/// Returns the list of the default provider's hash function, which outlives the context that the list is read from.
 ///
 /// # Safety
 /// As [`with`].
@@ -607,7 +614,8 @@ unsafe fn described_md(
     ) -> Option<unsafe extern "C" fn(*mut c_void) -> *const Param>,
 ) -> *const Param {
     catching(null(), || {
-        // SAFETY: null or a context of ours that no other call uses; the default provider's function with its own.
+        // SAFETY: `context` is null or one of ECDSA that no other call uses; the default provider's function gets its
+        // own context.
         unsafe {
             let context = context.cast::<Context>().as_ref();
             let described = context.and_then(|context| {

@@ -21,7 +21,7 @@ pub(crate) struct Key<O: Ours> {
     inner: AtomicPtr<c_void>,
     /// Whether the default provider's key was changed later, so that only that one counts.
     is_changed: AtomicBool,
-    /// The core tears no provider down that has a key.
+    /// The core does not tear down a provider that has a key.
     provider: *const Provider,
 }
 

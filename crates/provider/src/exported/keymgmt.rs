@@ -333,7 +333,7 @@ unsafe extern "C" fn gen_init<O: Ours>(
 }
 
 /// # Safety
-/// As [`with_generation`]; `template` is null or a key of ours.
+/// As [`with_generation`]; `template` is null or one of our keys.
 unsafe extern "C" fn gen_set_template<O: Ours>(
     generation: *mut c_void,
     template: *mut c_void,

@@ -16,14 +16,14 @@ use crate::error::Reason;
 use crate::place::Place;
 use crate::provider::Provider;
 
-/// A context, as OpenSSL holds it.
+/// A context that OpenSSL holds.
 struct Context {
     halves: Halves,
-    /// The core tears no provider down that has a context.
+    /// The core does not tear down a provider that has a context.
     provider: *const Provider,
 }
 
-/// The functions for OpenSSL, the same for every hybrid.
+/// Returns the functions for OpenSSL, the same for every hybrid.
 pub(super) fn table() -> Vec<Dispatch> {
     let functions = [
         (kem_function::NEWCTX, newctx as *const c_void),
@@ -52,14 +52,14 @@ pub(super) fn table() -> Vec<Dispatch> {
 }
 
 impl Context {
-    /// Computes, and counts what was done.
+    /// Runs a computation on a sufficient stack and counts it.
     fn compute(
         &self,
         hybrid: Hybrid,
         performed: Performed,
         compute: impl FnOnce() -> Result<(), Error>,
     ) -> Result<(), Reason> {
-        // SAFETY: the core tears no provider down that has a context, such as this one.
+        // SAFETY: the core tears the provider down after its last context, and this one is in use.
         let provider = unsafe { &*self.provider };
         let done = provider.signer.on_deep_stack(compute);
         done.ok_or(Reason::Silent)?.map_err(reason)?;
@@ -94,11 +94,11 @@ impl Context {
         let secret = secret.take(secret_bytes)?;
         let mut made = Zeroizing::new([0; SECRET_BYTES_MAX]);
         let made = &mut made[..secret_bytes];
-        // SAFETY: the core's caller has room for so many bytes, as `take` was told.
+        // SAFETY: the core's caller has room for a ciphertext, as `take` checked.
         let ciphertext = unsafe { std::slice::from_raw_parts_mut(ciphertext, ciphertext_bytes) };
         let encapsulate = || key.encapsulate(ciphertext, made);
         let done = self.compute(hybrid, Performed::Encapsulated, encapsulate);
-        // SAFETY: the same. Where it has failed, there are zeros.
+        // SAFETY: the core's caller has room for a secret, as `take` checked. After a failure, `made` is all zeros.
         unsafe { made.as_ptr().copy_to(secret, secret_bytes) };
         done
     }
@@ -116,7 +116,7 @@ impl Context {
             secret.tell(bytes);
             return Ok(());
         }
-        // A place without a length is one that is long enough.
+        // Without a length, the buffer must be long enough.
         let place = match secret.has_no_length() {
             true => secret.first,
             false => secret.take(bytes)?,
@@ -128,8 +128,8 @@ impl Context {
         let made = &mut made[..bytes];
         let decapsulate = || key.decapsulate(ciphertext, made);
         let done = self.compute(hybrid, Performed::Decapsulated, decapsulate);
-        // SAFETY: the core's caller has room for so many bytes, which may overlap with the ciphertext: that is not used any
-        // more. Where it has failed, there are zeros.
+        // SAFETY: the core's caller has room for a secret. It may overlap the ciphertext, which is no longer used.
+        // After a failure, `made` is all zeros.
         unsafe { made.as_ptr().copy_to(place, bytes) };
         done
     }
@@ -137,25 +137,25 @@ impl Context {
 
 fn reason(error: Error) -> Reason {
     match error {
-        // A share of the curve that is none, or of small order.
+        // The curve's share is invalid, or of small order.
         Error::InvalidKey(_) => Reason::FailedDuringDerivation,
         _ => Reason::Silent,
     }
 }
 
 /// # Safety
-/// `context` is null or of `newctx`, and no other call with it is under way.
+/// `context` is null or from `newctx`, and no other call with it is in progress.
 unsafe fn with(
     context: *mut c_void,
     work: impl FnOnce(&mut Context) -> Result<(), Reason>,
 ) -> c_int {
     catching(0, || {
-        // SAFETY: null or a context of ours that no other call uses, as the caller says.
+        // SAFETY: `context` is null or a hybrid's context that no other call uses, as the caller says.
         let Some(context) = (unsafe { context.cast::<Context>().as_mut() }) else {
             return 0;
         };
         let done = work(context);
-        // SAFETY: the core tears no provider down that has a context.
+        // SAFETY: the core does not tear down a provider that has a context, and this one was created by `newctx`.
         answer(unsafe { &*context.provider }, done)
     })
 }
@@ -173,24 +173,24 @@ unsafe extern "C" fn newctx(provider: *mut c_void) -> *mut c_void {
 }
 
 /// # Safety
-/// `context` is null or of `newctx`, and this is the core's last call with it.
+/// `context` is null or from `newctx`, and this is the core's last call with it.
 unsafe extern "C" fn freectx(context: *mut c_void) {
     if !context.is_null() {
         catching((), || {
-            // SAFETY: of `newctx`, and this is the core's last call with it.
+            // SAFETY: `context` is a box from `newctx`, and the core no longer uses it.
             drop(unsafe { Box::from_raw(context.cast::<Context>()) });
         });
     }
 }
 
 /// # Safety
-/// As [`with`]; `key` is null or a key of ours that nobody changes.
+/// As [`with`]; `key` is null or one of our keys, which no other call changes.
 unsafe fn init(
     context: *mut c_void,
     key: *mut c_void,
     is_enough: impl Fn(&Halves) -> bool,
 ) -> c_int {
-    // SAFETY: null or a context of ours that no other call uses, and null or a key of ours.
+    // SAFETY: `context` is as `with` requires, and `key` is null or a hybrid's key that no other call changes.
     unsafe {
         with(context, |context| match key.cast::<Key>().as_ref() {
             Some(key) if is_enough(&key.halves) => {
@@ -209,7 +209,7 @@ unsafe extern "C" fn encapsulate_init(
     key: *mut c_void,
     _params: *const Param,
 ) -> c_int {
-    // SAFETY: the core hands over a context and a key of ours.
+    // SAFETY: the core passes a context and a key for encapsulation that match this table.
     unsafe { init(context, key, Halves::has_public) }
 }
 
@@ -220,12 +220,12 @@ unsafe extern "C" fn decapsulate_init(
     key: *mut c_void,
     _params: *const Param,
 ) -> c_int {
-    // SAFETY: the core hands over a context and a key of ours.
+    // SAFETY: the core passes a context and a key for decapsulation that match this table.
     unsafe { init(context, key, |halves| matches!(halves, Halves::Both(_))) }
 }
 
 /// # Safety
-/// As [`with`]; each place is null or has as many bytes as its length says, which is null or a place for one.
+/// As [`with`]; each buffer is null or as long as its length says, which is null or valid.
 unsafe extern "C" fn encapsulate(
     context: *mut c_void,
     ciphertext: *mut u8,
@@ -241,13 +241,13 @@ unsafe extern "C" fn encapsulate(
         first: secret,
         bytes: secret_bytes,
     };
-    // SAFETY: a context of ours that no other call uses.
+    // SAFETY: the core passes a context for encapsulation that no other call uses.
     unsafe { with(context, |context| context.encapsulate(ciphertext, secret)) }
 }
 
 /// # Safety
-/// As [`with`]; `secret` is null or has as many bytes as its length says, which is null or a place for one. The ciphertext
-/// is null or has so many bytes.
+/// As [`with`]; `secret` is null or as long as its length says, which is null or valid. `ciphertext` is null or has
+/// `ciphertext_bytes` bytes.
 unsafe extern "C" fn decapsulate(
     context: *mut c_void,
     secret: *mut u8,
@@ -261,10 +261,10 @@ unsafe extern "C" fn decapsulate(
     };
     let ciphertext = match ciphertext.is_null() {
         true => &[],
-        // SAFETY: the caller vouches for so many bytes, which nobody changes until the secret is written.
+        // SAFETY: the caller vouches for the length, and no thread changes the bytes before the secret is written.
         false => unsafe { std::slice::from_raw_parts(ciphertext, ciphertext_bytes) },
     };
-    // SAFETY: a context of ours that no other call uses.
+    // SAFETY: the core passes a context for decapsulation that no other call uses.
     unsafe { with(context, |context| context.decapsulate(secret, ciphertext)) }
 }
 
@@ -277,5 +277,5 @@ extern "C" fn settable_ctx_params(_context: *mut c_void, _provider: *mut c_void)
     SETTABLE.as_ptr()
 }
 
-/// The secret of P-384 with ML-KEM-1024.
+/// The length of the longest secret, that of ML-KEM-1024 and P-384.
 const SECRET_BYTES_MAX: usize = 32 + 48;

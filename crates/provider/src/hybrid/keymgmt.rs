@@ -17,15 +17,15 @@ use crate::default_provider::functions::{Callback, KeyFunctions};
 use crate::error::Reason;
 use crate::provider::Provider;
 
-/// A key, as OpenSSL holds it.
+/// A key that OpenSSL holds.
 pub(super) struct Key {
     hybrid: Hybrid,
     pub(super) halves: Halves,
-    /// The core tears no provider down that has a key.
+    /// The core does not tear down a provider that has a key.
     pub(super) provider: *const Provider,
 }
 
-/// What a key has; it does not change once it has something.
+/// The halves of a key. They do not change once there is one.
 #[derive(Clone)]
 pub(super) enum Halves {
     None,
@@ -33,7 +33,7 @@ pub(super) enum Halves {
     Both(Arc<HybridPrivateKey>),
 }
 
-/// The functions for OpenSSL.
+/// Returns the functions for OpenSSL.
 pub(super) fn table(hybrid: Hybrid) -> Vec<Dispatch> {
     macro_rules! of {
         ($at:literal) => {
@@ -95,11 +95,12 @@ impl Key {
     }
 
     fn provider(&self) -> &Provider {
-        // SAFETY: the core tears no provider down that has a key.
+        // SAFETY: the core tears the provider down after its last key, and this one is in use.
         unsafe { &*self.provider }
     }
 
-    /// Takes what an export gives. A public key is not looked at if there is a private one, which has its own.
+    /// Takes exported parameters. Next to a private key, which contains the public one, only the length of a public key
+    /// counts.
     fn import(&mut self, selection: c_int, params: Params<'_>) -> Result<(), Reason> {
         if self.halves.has_public() {
             return Err(Reason::Silent);
@@ -138,7 +139,7 @@ impl Key {
         Ok(())
     }
 
-    /// Gives what it has of a selection to a callback.
+    /// Passes the selected halves that the key has to a callback.
     ///
     /// # Safety
     /// `callback` takes `argument`.
@@ -169,7 +170,7 @@ impl Key {
         for (place, (name, octets)) in params.iter_mut().zip(given.into_iter().flatten()) {
             *place = Param::giving_octets(name, octets);
         }
-        // SAFETY: an array that ends as it must, and an argument that is the callback's.
+        // SAFETY: the array ends with `Param::END`, and the caller says that the callback takes the argument.
         match unsafe { callback(params.as_ptr(), argument) } {
             1 => Ok(()),
             _ => Err(Reason::Silent),
@@ -214,7 +215,8 @@ impl Key {
 
     fn set(&mut self, params: Params<'_>) -> Result<(), Reason> {
         once(self.provider(), params, &[ENCODED, PROPERTIES])?;
-        // A query for the parts, which are ours. Releases before 3.6 look at it after a share alone.
+        // The query for the parts is only checked: the parts are computed here. Releases before 3.6 read it after a
+        // share only.
         let has_query = match params.find(PROPERTIES).is_none_or(Value::is_text) {
             true => Ok(()),
             false => Err(Reason::Silent),
@@ -251,7 +253,7 @@ impl Halves {
         !matches!(self, Self::None)
     }
 
-    /// The octets of the public half.
+    /// Returns the encoding of the public half.
     fn public(&self, hybrid: Hybrid) -> Result<Vec<u8>, Reason> {
         let mut octets = vec![0; hybrid.public_key_bytes()];
         let written = match self {
@@ -262,7 +264,7 @@ impl Halves {
         written.map(|()| octets).map_err(|_| Reason::Silent)
     }
 
-    /// The octets of the private half, if it has one.
+    /// Returns the encoding of the private half, if there is one.
     fn private(&self) -> Result<Option<Zeroizing<Vec<u8>>>, Reason> {
         match self {
             Self::Both(key) => key.to_bytes().map(Some).map_err(|_| Reason::Silent),
@@ -271,7 +273,7 @@ impl Halves {
     }
 }
 
-/// The octets that the caller gives, which may be none.
+/// Returns the octets that the caller passes, which may be empty.
 fn octets(value: Value<'_>) -> Result<&[u8], Reason> {
     match value.octets() {
         None => Err(Reason::Silent),
@@ -279,7 +281,7 @@ fn octets(value: Value<'_>) -> Result<&[u8], Reason> {
     }
 }
 
-/// Puts octets to the caller's buffer, or tells their number if that is null.
+/// Copies octets to the caller's buffer, or reports their number if that is null.
 fn put(value: Value<'_>, octets: &[u8]) -> Result<(), Reason> {
     match value.octets_place() {
         None => Err(Reason::Silent),
@@ -288,7 +290,7 @@ fn put(value: Value<'_>, octets: &[u8]) -> Result<(), Reason> {
     }
 }
 
-/// Refuses a parameter that is given twice, as OpenSSL does since release 3.6. Before, the first counts.
+/// Refuses a repeated parameter, as OpenSSL does since release 3.6. Earlier releases use the first.
 pub(crate) fn once(provider: &Provider, params: Params<'_>, known: &[&[u8]]) -> Result<(), Reason> {
     if !provider.host.refuses_repetition() {
         return Ok(());
@@ -305,13 +307,13 @@ pub(crate) fn once(provider: &Provider, params: Params<'_>, known: &[&[u8]]) -> 
     })
 }
 
-/// Runs `work` with a key, and raises why it is refused.
+/// Calls `work` with a key, and raises the error that it returns.
 ///
 /// # Safety
-/// `key` is null or a key of ours that nobody changes.
+/// `key` is null or one of our keys, which no other call changes.
 unsafe fn with(key: *const c_void, work: impl FnOnce(&Key) -> Result<(), Reason>) -> c_int {
     catching(0, || {
-        // SAFETY: null or a key of ours that nobody changes, as the caller says.
+        // SAFETY: `key` is null or a hybrid's key that no other call changes, as the caller says.
         let Some(key) = (unsafe { key.cast::<Key>().as_ref() }) else {
             return 0;
         };
@@ -319,13 +321,13 @@ unsafe fn with(key: *const c_void, work: impl FnOnce(&Key) -> Result<(), Reason>
     })
 }
 
-/// The same with a key that is changed.
+/// Calls `work` with a key that it may change, and raises the error that it returns.
 ///
 /// # Safety
-/// `key` is null or a key of ours that no other call uses.
+/// `key` is null or one of our keys, which no other call uses.
 unsafe fn changing(key: *mut c_void, work: impl FnOnce(&mut Key) -> Result<(), Reason>) -> c_int {
     catching(0, || {
-        // SAFETY: null or a key of ours that no other call uses, as the caller says.
+        // SAFETY: `key` is null or a hybrid's key that no other call uses, as the caller says.
         let Some(key) = (unsafe { key.cast::<Key>().as_mut() }) else {
             return 0;
         };
@@ -353,21 +355,21 @@ unsafe extern "C" fn new<const AT: usize>(provider: *mut c_void) -> *mut c_void 
 }
 
 /// # Safety
-/// `key` is null or a key of ours, and this is the core's last call with it.
+/// `key` is null or one of our keys, and this is the core's last call with it.
 unsafe extern "C" fn free(key: *mut c_void) {
     if !key.is_null() {
         catching((), || {
-            // SAFETY: a key of ours in a box, and this is the core's last call with it.
+            // SAFETY: `key` is a box from `Key::boxed`, and the core no longer uses it.
             drop(unsafe { Box::from_raw(key.cast::<Key>()) });
         });
     }
 }
 
 /// # Safety
-/// `key` is null or a key of ours that nobody changes.
+/// `key` is null or one of our keys, which no other call changes.
 unsafe extern "C" fn dup(key: *const c_void, selection: c_int) -> *mut c_void {
     let mut copy = null_mut();
-    // SAFETY: null or a key of ours that nobody changes.
+    // SAFETY: the core passes null or a key to copy that no other call changes.
     unsafe {
         with(key, |key| {
             copy = Key::boxed(key.hybrid, key.copy(selection)?, key.provider);
@@ -377,12 +379,12 @@ unsafe extern "C" fn dup(key: *const c_void, selection: c_int) -> *mut c_void {
     copy
 }
 
-/// EVP_PKEY_copy_parameters(3) asks with no key at all.
+/// Returns whether a key has the selected halves. EVP_PKEY_copy_parameters(3) calls it without a key.
 ///
 /// # Safety
-/// `key` is null or a key of ours that nobody changes.
+/// `key` is null or one of our keys, which no other call changes.
 unsafe extern "C" fn has(key: *const c_void, selection: c_int) -> c_int {
-    // SAFETY: null or a key of ours that nobody changes.
+    // SAFETY: the core passes null or a key to look at that no other call changes.
     unsafe {
         with(key, |key| {
             let has = match selection & SELECT_KEYPAIR {
@@ -396,9 +398,9 @@ unsafe extern "C" fn has(key: *const c_void, selection: c_int) -> c_int {
 }
 
 /// # Safety
-/// Each is null or a key of ours, of one management, that nobody changes.
+/// Each is null or one of our keys, of the same management, which no other call changes.
 unsafe extern "C" fn matches(one: *const c_void, other: *const c_void, selection: c_int) -> c_int {
-    // SAFETY: null or keys of ours that nobody changes.
+    // SAFETY: the core passes null or two keys of this management that no other call changes.
     unsafe {
         let Some(other) = other.cast::<Key>().as_ref() else {
             return 0;
@@ -422,9 +424,10 @@ unsafe extern "C" fn matches(one: *const c_void, other: *const c_void, selection
 }
 
 /// # Safety
-/// `key` is null or a key of ours that no other call uses; `params` is null or an array that ends with [`Param::END`].
+/// `key` is null or one of our keys, which no other call uses; `params` is null or an array that ends with
+/// [`Param::END`].
 unsafe extern "C" fn import(key: *mut c_void, selection: c_int, params: *const Param) -> c_int {
-    // SAFETY: the core's key of a hybrid, or null, that no other call uses, and parameters that end.
+    // SAFETY: the core passes null or a new key that no other call uses, and an array to import that ends.
     unsafe {
         changing(key, |key| match selection & SELECT_KEYPAIR {
             0 => Err(Reason::Silent),
@@ -434,7 +437,7 @@ unsafe extern "C" fn import(key: *mut c_void, selection: c_int, params: *const P
 }
 
 /// # Safety
-/// `key` is null or a key of ours that nobody changes; `callback` takes `argument`.
+/// `key` is null or one of our keys, which no other call changes; `callback` takes `argument`.
 unsafe extern "C" fn export(
     key: *const c_void,
     selection: c_int,
@@ -444,25 +447,27 @@ unsafe extern "C" fn export(
     let Some(callback) = callback else {
         return 0;
     };
-    // SAFETY: null or a key of ours that nobody changes, and a callback with its argument.
+    // SAFETY: the core passes null or a key that no other call changes, and a callback with its argument.
     unsafe { with(key, |key| key.export(selection, callback, argument)) }
 }
 
 /// # Safety
-/// `key` is null or a key of ours that nobody changes; `params` is null or an array that ends with [`Param::END`].
+/// `key` is null or one of our keys, which no other call changes; `params` is null or an array that ends with
+/// [`Param::END`].
 unsafe extern "C" fn get_params(key: *mut c_void, params: *mut Param) -> c_int {
-    // SAFETY: null or a key of ours that nobody changes, and parameters that end.
+    // SAFETY: the core passes null or a key that no other call changes, and an array of buffers that ends.
     unsafe { with(key, |key| key.get(Params::new(params))) }
 }
 
 /// # Safety
-/// `key` is null or a key of ours that no other call uses; `params` is null or an array that ends with [`Param::END`].
+/// `key` is null or one of our keys, which no other call uses; `params` is null or an array that ends with
+/// [`Param::END`].
 unsafe extern "C" fn set_params(key: *mut c_void, params: *const Param) -> c_int {
-    // SAFETY: the core's key of a hybrid, or null, that no other call uses, and parameters that end.
+    // SAFETY: the core passes null or a key that no other call uses, and an array of values to set that ends.
     unsafe { changing(key, |key| key.set(Params::new(params.cast_mut()))) }
 }
 
-/// A key that is being generated.
+/// The generation of a key.
 struct Generation {
     hybrid: Hybrid,
     selection: c_int,
@@ -486,7 +491,7 @@ unsafe extern "C" fn gen_init<const AT: usize>(
             provider: provider.cast(),
         };
         let generation = Box::into_raw(Box::new(generation)).cast();
-        // SAFETY: a generation that nobody else has, and parameters that end.
+        // SAFETY: the generation is new and has no other user, and the core's array ends.
         unsafe {
             if gen_set_params(generation, params) != 1 {
                 gen_cleanup(generation);
@@ -497,14 +502,15 @@ unsafe extern "C" fn gen_init<const AT: usize>(
     })
 }
 
-/// The properties that they may have are a query for algorithms of the parts, which are ours. libssl names the group, which
-/// is known.
+/// Checks the parameters. A query in "properties" would select algorithms for the parts, which are computed here; the
+/// group that libssl names is known.
 ///
 /// # Safety
-/// `generation` is null or of `gen_init`; `params` is null or an array that ends with [`Param::END`].
+/// `generation` is null or from `gen_init`; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn gen_set_params(generation: *mut c_void, params: *const Param) -> c_int {
     catching(0, || {
-        // SAFETY: null or a generation of ours, whose provider the core does not tear down, and parameters that end.
+        // SAFETY: `generation` is null or from `gen_init`, its provider exists as long as it does, and the core's array
+        // ends.
         let (provider, params) = unsafe {
             let Some(generation) = generation.cast::<Generation>().as_ref() else {
                 return 0;
@@ -520,23 +526,23 @@ unsafe extern "C" fn gen_set_params(generation: *mut c_void, params: *const Para
 }
 
 /// # Safety
-/// `generation` is null or of `gen_init`.
+/// `generation` is null or from `gen_init`.
 unsafe extern "C" fn generate(
     generation: *mut c_void,
     _callback: *const c_void,
     _argument: *mut c_void,
 ) -> *mut c_void {
     catching(null_mut(), || {
-        // SAFETY: null or a generation of ours.
+        // SAFETY: the core passes null or a generation from `gen_init`.
         let Some(generation) = (unsafe { generation.cast::<Generation>().as_ref() }) else {
             return null_mut();
         };
         let halves = match generation.selection & SELECT_KEYPAIR {
             SELECT_PUBLIC_KEY => return null_mut(),
-            // EVP_PKEY_paramgen(3).
+            // EVP_PKEY_paramgen(3) asks for no key pair.
             0 => Halves::None,
             _ => {
-                // SAFETY: the core tears no provider down that has a generation.
+                // SAFETY: the core does not tear down a provider that has a generation, and this one is in use.
                 let provider = unsafe { &*generation.provider };
                 let generate = || HybridPrivateKey::generate(generation.hybrid);
                 match provider.signer.on_deep_stack(generate) {
@@ -550,11 +556,11 @@ unsafe extern "C" fn generate(
 }
 
 /// # Safety
-/// `generation` is null or of `gen_init`, and this is the core's last call with it.
+/// `generation` is null or from `gen_init`, and this is the core's last call with it.
 unsafe extern "C" fn gen_cleanup(generation: *mut c_void) {
     if !generation.is_null() {
         catching((), || {
-            // SAFETY: a generation of ours in a box, and this is the core's last call with it.
+            // SAFETY: `generation` is a box from `gen_init`, and the core no longer uses it.
             drop(unsafe { Box::from_raw(generation.cast::<Generation>()) });
         });
     }
@@ -580,7 +586,7 @@ unsafe extern "C" fn gettable_params(provider: *mut c_void) -> *const Param {
         Param::octets(c"priv"),
         Param::END,
     ];
-    // SAFETY: the core asks with its provider what can be got of a hybrid.
+    // SAFETY: the core passes its provider when it asks for a hybrid's gettable parameters.
     match unsafe { &*provider.cast::<Provider>() }
         .host
         .has_security_categories()
@@ -599,7 +605,7 @@ unsafe extern "C" fn settable_params(provider: *mut c_void) -> *const Param {
         Param::text(c"properties"),
         Param::END,
     ];
-    // SAFETY: the core asks with its provider what can be set of a hybrid.
+    // SAFETY: the core passes its provider when it asks for a hybrid's settable parameters.
     match unsafe { &*provider.cast::<Provider>() }
         .host
         .refuses_repetition()
@@ -617,7 +623,7 @@ unsafe extern "C" fn gen_settable_params(
 ) -> *const Param {
     static BEFORE_3_6: [Param; 2] = [Param::octets(c"properties"), Param::END];
     static SINCE_3_6: [Param; 2] = [Param::text(c"properties"), Param::END];
-    // SAFETY: the core asks with its provider what can be set for its generation.
+    // SAFETY: the core passes its provider when it asks for the parameters of a generation.
     match unsafe { &*provider.cast::<Provider>() }
         .host
         .refuses_repetition()

@@ -1,7 +1,7 @@
-//! Key exchange by ML-KEM and a curve together, as TLS 1.3 uses it: keys of our own from generation to the secret.
+//! Key exchange by ML-KEM and a curve together, as in TLS 1.3, with keys of this provider's own throughout.
 //!
-//! OpenSSL has the same since release 3.5, and what it refuses is refused here with its errors. Before that they are there
-//! only where the configuration asks for them, with the groups of TLS that go with them.
+//! OpenSSL has these algorithms since release 3.5, and this provider refuses the same input with the same errors. In
+//! older releases it offers them only if the configuration asks for them, along with their TLS groups.
 //!
 //! ```text
 //! keymgmt.rs    keys
@@ -37,7 +37,7 @@ pub(crate) fn offer(primitive: Primitive, offered: &mut Offered) {
     }
 }
 
-/// Those that libssl is to be told of, because OpenSSL's own provider does not.
+/// Returns the hybrids to announce to libssl because OpenSSL's own provider does not.
 pub(crate) fn announced(
     provider: &Provider,
     defaults: &Defaults,
@@ -49,7 +49,7 @@ pub(crate) fn announced(
         .filter(move |(hybrid, _)| is_announced(*hybrid))
 }
 
-/// What is offered with a hybrid.
+/// Returns the primitive of a hybrid.
 fn of(hybrid: Hybrid) -> Primitive {
     match hybrid {
         Hybrid::X25519MlKem768 => Primitive::X25519MlKem768,

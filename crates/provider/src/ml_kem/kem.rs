@@ -1,5 +1,6 @@
-//! Encapsulation and decapsulation (provider-kem(7), EVP_KEM-ML-KEM(7)). A context does what is regular. With random octets
-//! of the caller's own (`ikme`), and where something is refused, a context of the default provider's with the same key goes on.
+//! Encapsulation and decapsulation (provider-kem(7), EVP_KEM-ML-KEM(7)). A context handles the regular case. If the
+//! caller passes its own random octets (`ikme`), or something is refused, a context of the default provider with the
+//! same key takes over.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -19,13 +20,13 @@ use crate::exported::Key;
 use crate::place::Place;
 use crate::provider::Provider;
 
-/// A context, as OpenSSL holds it.
+/// A context that OpenSSL holds.
 struct Context<const SET: usize> {
     key: Option<Arc<Key<MlKemKey<SET>>>>,
     purpose: Purpose,
-    /// The default provider's context, once something was not regular. Null before.
+    /// The default provider's context, made when it takes over. Null before.
     inner: *mut c_void,
-    /// The core tears no provider down that has a context.
+    /// The core does not tear down a provider that has a context.
     provider: *const Provider,
 }
 
@@ -36,7 +37,7 @@ enum Purpose {
     Decapsulate,
 }
 
-/// The functions for OpenSSL.
+/// Returns the functions for OpenSSL.
 pub(super) fn table<const SET: usize>(inner: &KemFunctions) -> Vec<Dispatch> {
     let mut table = Vec::new();
     offered!(table, inner, KemFunctions:
@@ -55,7 +56,7 @@ pub(super) fn table<const SET: usize>(inner: &KemFunctions) -> Vec<Dispatch> {
 
 impl<const SET: usize> Context<SET> {
     fn provider(&self) -> &Provider {
-        // SAFETY: the core tears no provider down that has a context of ML-KEM, such as this one.
+        // SAFETY: the core tears the provider down after its last context of ML-KEM, and this one is in use.
         unsafe { &*self.provider }
     }
 
@@ -67,7 +68,7 @@ impl<const SET: usize> Context<SET> {
         self.key.as_ref()?.ours()
     }
 
-    /// Begins with a key, as the caller asks for it; `None` where the default provider is to do it, or to refuse it.
+    /// Begins with the context's key. Returns `None` if the default provider should do so, or refuse.
     fn begin(&mut self, purpose: Purpose, params: Params<'_>) -> Option<()> {
         let is_enough = match (purpose, self.ours()?) {
             (Purpose::Decapsulate, key) => matches!(key, MlKemKey::Private(_)),
@@ -76,12 +77,12 @@ impl<const SET: usize> Context<SET> {
         (is_enough && self.is_regular(purpose, params)).then(|| self.purpose = purpose)
     }
 
-    /// Whether parameters set nothing.
+    /// Returns whether no parameter has an effect.
     fn is_regular(&self, purpose: Purpose, params: Params<'_>) -> bool {
         purpose != Purpose::Encapsulate || !params.have(b"ikme")
     }
 
-    /// A context of the default provider's that is where this one is.
+    /// Returns a context of the default provider in the same state as this one.
     fn leave(&mut self) -> Option<(&KemFunctions, *mut c_void)> {
         if self.inner.is_null() {
             let default = self.default()?;
@@ -92,7 +93,7 @@ impl<const SET: usize> Context<SET> {
             };
             let free = default.functions.freectx?;
             let key = self.key.as_ref().and_then(|key| key.inner());
-            // SAFETY: the default provider's functions with its context and its key.
+            // SAFETY: the default provider's functions get that provider's context and the key in its form.
             self.inner = unsafe {
                 let inner = default.functions.newctx?(default.context);
                 if let (Some(init), false) = (init, inner.is_null()) {
@@ -120,11 +121,12 @@ impl<const SET: usize> Context<SET> {
     ) -> Option<c_int> {
         let key = self.key.as_ref().and_then(|key| key.inner());
         let (functions, inner) = self.leave()?;
-        // SAFETY: the default provider's function with its context and its key, and the caller's parameters.
+        // SAFETY: the default provider's function gets its own context and key, and the caller vouches for the
+        // parameters.
         Some(unsafe { init(functions)?(inner, key?, params) })
     }
 
-    /// `None` where the default provider is to do it, or to refuse it.
+    /// Encapsulates a secret. Returns `None` if the default provider should do so, or refuse.
     fn encapsulate(&self, ciphertext: Place, secret: Place) -> Option<()> {
         let bytes = MlKemKey::<SET>::SET.ciphertext_bytes();
         if self.purpose != Purpose::Encapsulate || !self.inner.is_null() {
@@ -145,10 +147,10 @@ impl<const SET: usize> Context<SET> {
         let key = self.key.as_ref()?;
         let ours = key.ours()?;
         let mut shared = Zeroizing::new([0; ML_KEM_SECRET_BYTES]);
-        // SAFETY: the caller has room for so many bytes, as the length says.
+        // SAFETY: the caller has room for a ciphertext, as `has_room` checked.
         let octets = unsafe { std::slice::from_raw_parts_mut(ciphertext.first, bytes) };
         key.on_enough_stack(|| ours.encapsulate(octets, &mut shared))??;
-        // SAFETY: the caller has room for a secret, as the length says.
+        // SAFETY: the caller has room for a secret, as `has_room` checked.
         unsafe { shared.as_ptr().copy_to(secret.first, ML_KEM_SECRET_BYTES) };
         ciphertext.tell(bytes);
         secret.tell(ML_KEM_SECRET_BYTES);
@@ -156,7 +158,7 @@ impl<const SET: usize> Context<SET> {
         Some(())
     }
 
-    /// `None` where the default provider is to do it, or to refuse it.
+    /// Decapsulates a secret. Returns `None` if the default provider should do so, or refuse.
     fn decapsulate(&self, secret: Place, ciphertext: &[u8]) -> Option<()> {
         if self.purpose != Purpose::Decapsulate || !self.inner.is_null() {
             return None;
@@ -168,7 +170,7 @@ impl<const SET: usize> Context<SET> {
             secret.tell(ML_KEM_SECRET_BYTES);
             return Some(());
         }
-        // A place without a length is one that is long enough.
+        // Without a length, the buffer must be long enough.
         if !secret.has_no_length() && !secret.has_room(ML_KEM_SECRET_BYTES) {
             return None;
         }
@@ -179,7 +181,7 @@ impl<const SET: usize> Context<SET> {
         let mut shared = Zeroizing::new([0; ML_KEM_SECRET_BYTES]);
         let done = key.on_enough_stack(|| ours.decapsulate(ciphertext, &mut shared));
         done?.ok()?;
-        // SAFETY: the caller has room for a secret, which may overlap with the ciphertext: that is not used any more.
+        // SAFETY: the caller has room for a secret, which may overlap the ciphertext: that is no longer used.
         unsafe { shared.as_ptr().copy_to(secret.first, ML_KEM_SECRET_BYTES) };
         secret.tell(ML_KEM_SECRET_BYTES);
         self.count(Performed::Decapsulated);
@@ -196,20 +198,20 @@ impl<const SET: usize> Drop for Context<SET> {
     fn drop(&mut self) {
         let free = self.default().and_then(|it| it.functions.freectx);
         if let (Some(free), false) = (free, self.inner.is_null()) {
-            // SAFETY: the default provider's function with its context, which this one has alone.
+            // SAFETY: the default provider's function gets its own KEM context, whose only owner is being dropped.
             unsafe { free(self.inner) };
         }
     }
 }
 
 /// # Safety
-/// `context` is null or of `newctx`, and no other call with it is under way.
+/// `context` is null or from `newctx`, and no other call with it is in progress.
 unsafe fn with<const SET: usize>(
     context: *mut c_void,
     work: impl FnOnce(&mut Context<SET>) -> Option<c_int>,
 ) -> c_int {
     catching(0, || {
-        // SAFETY: null or a context of ours that no other call uses, as the caller says.
+        // SAFETY: `context` is null or one of ML-KEM that no other call uses, as the caller says.
         let context = unsafe { context.cast::<Context<SET>>().as_mut() };
         context.and_then(work).unwrap_or(0)
     })
@@ -230,25 +232,25 @@ unsafe extern "C" fn newctx<const SET: usize>(provider: *mut c_void) -> *mut c_v
 }
 
 /// # Safety
-/// `context` is null or of `newctx`, and this is the core's last call with it.
+/// `context` is null or from `newctx`, and this is the core's last call with it.
 unsafe extern "C" fn freectx<const SET: usize>(context: *mut c_void) {
     if !context.is_null() {
         catching((), || {
-            // SAFETY: of `newctx`, and this is the core's last call with it.
+            // SAFETY: `context` is a box from `newctx` for this parameter set, and the core no longer uses it.
             drop(unsafe { Box::from_raw(context.cast::<Context<SET>>()) });
         });
     }
 }
 
 /// # Safety
-/// As [`with`]; `key` is null or a key of ours, and `params` null or an array that ends with [`Param::END`].
+/// As [`with`]; `key` is null or one of our keys, and `params` is null or an array that ends with [`Param::END`].
 unsafe fn init<const SET: usize>(
     context: *mut c_void,
     key: *mut c_void,
     purpose: Purpose,
     params: *const Param,
 ) -> c_int {
-    // SAFETY: null or a context of ours that no other call uses, null or a key of ours, and parameters that end.
+    // SAFETY: `context` is as `with` requires, `key` is null or an ML-KEM key, and the parameters end.
     unsafe {
         with::<SET>(context, |context| {
             context.key = Some(Key::shared(key)?);
@@ -274,7 +276,7 @@ unsafe extern "C" fn encapsulate_init<const SET: usize>(
     key: *mut c_void,
     params: *const Param,
 ) -> c_int {
-    // SAFETY: the core hands over a context and a key of ours, and parameters that end.
+    // SAFETY: the core passes a context and a key of ML-KEM for encapsulation, and parameters that end.
     unsafe { init::<SET>(context, key, Purpose::Encapsulate, params) }
 }
 
@@ -285,7 +287,7 @@ unsafe extern "C" fn decapsulate_init<const SET: usize>(
     key: *mut c_void,
     params: *const Param,
 ) -> c_int {
-    // SAFETY: the core hands over a context and a key of ours, and parameters that end.
+    // SAFETY: the core passes a context and a key of ML-KEM for decapsulation, and parameters that end.
     unsafe { init::<SET>(context, key, Purpose::Decapsulate, params) }
 }
 
@@ -295,8 +297,8 @@ unsafe extern "C" fn set_ctx_params<const SET: usize>(
     context: *mut c_void,
     params: *mut Param,
 ) -> c_int {
-    // SAFETY: null or a context of ours that no other call uses, and parameters that end; the default provider's function with
-    // its own context.
+    // SAFETY: `context` is null or one of ML-KEM that no other call uses, and the parameters end; the default
+    // provider's function gets its own context.
     unsafe {
         with::<SET>(context, |context| {
             let given = Params::new(params);
@@ -310,7 +312,7 @@ unsafe extern "C" fn set_ctx_params<const SET: usize>(
 }
 
 /// # Safety
-/// As [`with`]; each place is null or has as many bytes as its length says, which is null or a place for one.
+/// As [`with`]; each buffer is null or as long as its length says, which is null or valid.
 unsafe extern "C" fn encapsulate<const SET: usize>(
     context: *mut c_void,
     ciphertext: *mut u8,
@@ -320,8 +322,8 @@ unsafe extern "C" fn encapsulate<const SET: usize>(
 ) -> c_int {
     let places = [(ciphertext, ciphertext_bytes), (secret, secret_bytes)]
         .map(|(first, bytes)| Place { first, bytes });
-    // SAFETY: null or a context of ours that no other call uses; the default provider's function with its own, and the caller's
-    // places.
+    // SAFETY: `context` is null or one of ML-KEM that no other call uses; the default provider's function gets its own
+    // context and the caller's buffers.
     unsafe {
         with::<SET>(context, |context| {
             if context.encapsulate(places[0], places[1]).is_some() {
@@ -341,8 +343,8 @@ unsafe extern "C" fn encapsulate<const SET: usize>(
 }
 
 /// # Safety
-/// As [`with`]; `secret` is null or has as many bytes as its length says, which is null or a place for one. The ciphertext
-/// is null or has so many bytes.
+/// As [`with`]; `secret` is null or as long as its length says, which is null or valid. `ciphertext` is null or has
+/// `ciphertext_bytes` bytes.
 unsafe extern "C" fn decapsulate<const SET: usize>(
     context: *mut c_void,
     secret: *mut u8,
@@ -354,8 +356,8 @@ unsafe extern "C" fn decapsulate<const SET: usize>(
         first: secret,
         bytes: secret_bytes,
     };
-    // SAFETY: null or a context of ours that no other call uses; the default provider's function with its own, and the caller's
-    // places and octets.
+    // SAFETY: `context` is null or one of ML-KEM that no other call uses; the default provider's function gets its own
+    // context, the caller's buffer and the ciphertext, for whose length the caller vouches.
     unsafe {
         with::<SET>(context, |context| {
             let octets = match ciphertext.is_null() {
@@ -384,7 +386,7 @@ unsafe extern "C" fn settable_ctx_params<const SET: usize>(
     _context: *mut c_void,
     provider: *mut c_void,
 ) -> *const Param {
-    // SAFETY: the core's provider. The default provider's function takes no notice of its arguments.
+    // SAFETY: the core passes its provider. The default provider's function ignores its arguments.
     unsafe {
         let describe = || {
             let defaults = (*provider.cast::<Provider>()).defaults.get()?;

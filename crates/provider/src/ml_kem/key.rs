@@ -1,4 +1,4 @@
-//! Keys in the engine's form.
+//! ML-KEM keys in the engine's form.
 
 use std::ffi::c_int;
 
@@ -13,10 +13,10 @@ use crate::default_provider::functions::KeyFunctions;
 use crate::default_provider::{DefaultAlgorithm, Defaults};
 use crate::exported::Ours;
 
-/// A key of the parameter set that is there in [`MlKem::ALL`].
+/// A key of the parameter set at index `SET` of [`MlKem::ALL`].
 pub(super) enum MlKemKey<const SET: usize> {
     Public(MlKemPublicKey),
-    /// With its public key, which the engine makes on demand.
+    /// Includes the public key.
     Private(MlKemPrivateKey),
 }
 
@@ -51,7 +51,7 @@ impl<const SET: usize> MlKemKey<SET> {
         done.ok()
     }
 
-    /// The private key in its expanded form.
+    /// Returns the private key in its expanded form.
     fn expanded(key: &MlKemPrivateKey) -> Option<Zeroizing<Vec<u8>>> {
         let mut private = Zeroizing::new(vec![0; Self::SET.private_key_bytes()]);
         key.write_to(&mut private).ok().map(|()| private)
@@ -66,7 +66,7 @@ impl<const SET: usize> Ours for MlKemKey<SET> {
         defaults.ml_kem[SET].keys.as_ref()
     }
 
-    /// What does not fit together is left to the default provider, which refuses it.
+    /// Leaves parts that do not match to the default provider, which refuses them.
     fn of(selection: c_int, params: Params<'_>, is_all: bool) -> Option<Self> {
         let (mut public, mut seed, mut private) = (None, None, None);
         let taken = params.each(|name, value| {
@@ -92,7 +92,7 @@ impl<const SET: usize> Ours for MlKemKey<SET> {
             Some(seed) => {
                 let seed = <&[u8; ML_KEM_SEED_BYTES]>::try_from(seed).ok()?;
                 let key = MlKemPrivateKey::from_seed(Self::SET, seed).ok()?;
-                // What the default provider exports fits together.
+                // Parts that the default provider exports match.
                 let fits = !is_all || private.is_none_or(|private| key.is_expanded(private));
                 fits.then_some(())?;
                 key
@@ -122,7 +122,7 @@ impl<const SET: usize> Ours for MlKemKey<SET> {
         params[0] = match &seed {
             Some(seed) => Param::giving_octets(c"seed", &**seed),
             None => {
-                // An import refuses what was not written.
+                // If it cannot be written, it is empty, which the import refuses.
                 expanded = Self::expanded(key).unwrap_or_default();
                 Param::giving_octets(c"priv", &expanded)
             }

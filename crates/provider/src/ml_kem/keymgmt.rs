@@ -1,5 +1,6 @@
-//! The functions of keys that are faster here (provider-keymgmt(7), EVP_PKEY-ML-KEM(7)): a pair that is generated, a share that is
-//! taken and given. All others are those of keys that OpenSSL exports (`exported/`).
+//! Key management where it is faster than the default provider's (provider-keymgmt(7), EVP_PKEY-ML-KEM(7)): generating
+//! key pairs, and reading and writing public keys. The rest is the management of keys that OpenSSL exports
+//! (`exported/`).
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -19,7 +20,7 @@ use crate::exported::{self, Key, Ours as _};
 use crate::hybrid::once;
 use crate::provider::Provider;
 
-/// The functions for OpenSSL.
+/// Returns the functions for OpenSSL.
 pub(super) fn table<const SET: usize>(inner: &KeyFunctions) -> Vec<Dispatch> {
     let faster = [
         (KeyFunctions::gen_init, gen_init::<SET> as *const c_void),
@@ -41,16 +42,18 @@ pub(super) fn table<const SET: usize>(inner: &KeyFunctions) -> Vec<Dispatch> {
             one.function = *function;
         }
     }
-    // No file stands for such a key of another machine.
+    // No file refers to an ML-KEM key on another machine.
     table.retain(|one| one.id != KEYMGMT_LOAD);
     table
 }
 
 /// # Safety
-/// `key` is null or a key of ours that nobody changes; `params` is null or an array that ends with [`Param::END`].
+/// `key` is null or one of our keys, which no other call changes; `params` is null or an array that ends with
+/// [`Param::END`].
 unsafe extern "C" fn get_params<const SET: usize>(key: *mut c_void, params: *mut Param) -> c_int {
     catching(0, || {
-        // SAFETY: null or a key of ours that nobody changes, whose provider is there, and the core's parameters.
+        // SAFETY: `key` is null or an ML-KEM key that no other call changes, whose provider exists, and the core's
+        // array ends.
         unsafe {
             let ours = key.cast::<Key<MlKemKey<SET>>>().as_ref();
             let given = ours.and_then(|it| get(it.ours(), &*it.provider(), Params::new(params)));
@@ -62,8 +65,8 @@ unsafe extern "C" fn get_params<const SET: usize>(key: *mut c_void, params: *mut
     })
 }
 
-/// Gives what libssl asks for, of a blank key what each has; `None` where the default provider is to give all of it, or to refuse
-/// it.
+/// Returns the parameters that libssl asks for; a blank key has those that do not depend on it. Returns `None` if the
+/// default provider should return all of them, or refuse.
 fn get<const SET: usize>(
     key: Option<&MlKemKey<SET>>,
     provider: &Provider,
@@ -75,7 +78,7 @@ fn get<const SET: usize>(
         MlKem::MlKem768 => (768, 192, 3),
         MlKem::MlKem1024 => (1024, 256, 5),
     };
-    // Of one that stands twice the first counts, or both are refused.
+    // The default provider handles repeated parameters: it uses the first, or refuses both.
     let mut seen = 0_u32;
     let are_single = params.each(|name, _| {
         let at = GETTABLE.iter().position(|one| *one == name);
@@ -97,7 +100,7 @@ fn get<const SET: usize>(
                 let public = key.and_then(MlKemKey::public);
                 public.is_some_and(|public| value.set_octets(&public))
             }
-            // No release gives anything else.
+            // No release returns any other parameter.
             _ => !GETTABLE.contains(&name),
         };
         if is_given { Ok(()) } else { Err(()) }
@@ -106,10 +109,11 @@ fn get<const SET: usize>(
 }
 
 /// # Safety
-/// `key` is null or a key of ours that no other call uses; `params` is null or an array that ends with [`Param::END`].
+/// `key` is null or one of our keys, which no other call uses; `params` is null or an array that ends with
+/// [`Param::END`].
 unsafe extern "C" fn set_params<const SET: usize>(key: *mut c_void, params: *const Param) -> c_int {
     catching(0, || {
-        // SAFETY: null or a key of ours that no other call uses, and the core's parameters.
+        // SAFETY: `key` is null or an ML-KEM key that no other call uses, and the core's array ends.
         unsafe {
             let given = Params::new(params.cast_mut());
             let take = || {
@@ -126,32 +130,32 @@ unsafe extern "C" fn set_params<const SET: usize>(key: *mut c_void, params: *con
     })
 }
 
-/// A key that is being generated.
+/// The generation of a key.
 struct Generation {
     selection: c_int,
-    /// The default provider's generation, once something was set that it alone knows of. Null before.
+    /// The default provider's generation, made once a parameter is set that only it handles. Null before.
     inner: *mut c_void,
     provider: *const Provider,
 }
 
-/// The default provider's management of these keys.
+/// Returns the default provider's management of these keys, and its context.
 ///
 /// # Safety
-/// `provider` is there.
+/// `provider` has not been torn down.
 unsafe fn default_of<'a, const SET: usize>(
     provider: *const Provider,
 ) -> Option<(&'a KeyFunctions, *mut c_void)> {
-    // SAFETY: the provider is there, as the caller says.
+    // SAFETY: the provider has not been torn down, as the caller says.
     let defaults = unsafe { (*provider).defaults.get()? };
     let default = MlKemKey::<SET>::default(defaults)?;
     Some((&default.functions, default.context))
 }
 
 impl Generation {
-    /// Whether nothing is set that the default provider is to see: libssl names the group, and a query for algorithms has nothing
-    /// to choose here.
+    /// Returns whether the default provider has no parameter to handle. libssl names the group, and a query for
+    /// algorithms has nothing to select here.
     fn is_regular(&self, params: Params<'_>) -> bool {
-        // SAFETY: the provider lives as long as what it generates.
+        // SAFETY: the provider outlives the generation.
         if once(unsafe { &*self.provider }, params, &[b"properties"]).is_err() {
             return false;
         }
@@ -163,13 +167,13 @@ impl Generation {
         looked.is_ok()
     }
 
-    /// Has the default provider set parameters, which then makes the key.
+    /// Has the default provider set parameters; from then on it generates the key.
     ///
     /// # Safety
     /// `params` is an array that ends with [`Param::END`].
     unsafe fn leave<const SET: usize>(&mut self, params: *const Param) -> Option<c_int> {
-        // SAFETY: the provider lives as long as what it generates; the default provider's functions with its context and the
-        // caller's parameters.
+        // SAFETY: the provider outlives the generation, and the default provider's functions get its context, their own
+        // generation and the caller's array.
         unsafe {
             let (functions, context) = default_of::<SET>(self.provider)?;
             if self.inner.is_null() {
@@ -199,7 +203,7 @@ unsafe extern "C" fn gen_init<const SET: usize>(
             inner: null_mut(),
             provider: provider.cast(),
         }));
-        // SAFETY: a generation of ML-KEM that nobody else has, and parameters that end.
+        // SAFETY: the generation of ML-KEM is new and has no other user, and the core's array ends.
         unsafe {
             if gen_set_params::<SET>(generation.cast(), params) != 1 {
                 gen_cleanup::<SET>(generation.cast());
@@ -211,14 +215,14 @@ unsafe extern "C" fn gen_init<const SET: usize>(
 }
 
 /// # Safety
-/// `generation` is null or of `gen_init`, and no other call with it is under way; `params` is null or an array that ends with
-/// [`Param::END`].
+/// `generation` is null or from `gen_init`, and no other call with it is in progress; `params` is null or an array that
+/// ends with [`Param::END`].
 unsafe extern "C" fn gen_set_params<const SET: usize>(
     generation: *mut c_void,
     params: *const Param,
 ) -> c_int {
     catching(0, || {
-        // SAFETY: null or a generation of ML-KEM that no other call uses, and parameters that end.
+        // SAFETY: `generation` is null or one of ML-KEM that no other call uses, and the core's array ends.
         unsafe {
             let Some(generation) = generation.cast::<Generation>().as_mut() else {
                 return 0;
@@ -233,14 +237,15 @@ unsafe extern "C" fn gen_set_params<const SET: usize>(
 }
 
 /// # Safety
-/// `generation` is null or of `gen_init`, and no other call with it is under way.
+/// `generation` is null or from `gen_init`, and no other call with it is in progress.
 unsafe extern "C" fn generate<const SET: usize>(
     generation: *mut c_void,
     callback: *const c_void,
     argument: *mut c_void,
 ) -> *mut c_void {
     catching(null_mut(), || {
-        // SAFETY: null or a generation of ML-KEM that no other call uses, whose provider the core does not tear down.
+        // SAFETY: `generation` is null or one of ML-KEM that no other call uses; the core has not torn its provider
+        // down.
         let (generation, provider) = unsafe {
             let Some(generation) = generation.cast::<Generation>().as_ref() else {
                 return null_mut();
@@ -248,7 +253,7 @@ unsafe extern "C" fn generate<const SET: usize>(
             (generation, &*generation.provider)
         };
         if !generation.inner.is_null() {
-            // SAFETY: the default provider's function with its own generation, and its key that nobody else has.
+            // SAFETY: the default provider's function gets its own generation, and its new key has no other owner.
             let made = || unsafe {
                 let (functions, _) = default_of::<SET>(provider)?;
                 let made = functions.generate?(generation.inner, callback, argument);
@@ -258,7 +263,7 @@ unsafe extern "C" fn generate<const SET: usize>(
         }
         match generation.selection & SELECT_KEYPAIR {
             SELECT_PUBLIC_KEY => null_mut(),
-            // EVP_PKEY_paramgen(3).
+            // EVP_PKEY_paramgen(3) asks for no key pair.
             0 => Key::<MlKemKey<SET>>::empty(provider),
             _ => {
                 let generate = || MlKemPrivateKey::generate(MlKemKey::<SET>::SET);
@@ -275,14 +280,14 @@ unsafe extern "C" fn generate<const SET: usize>(
 }
 
 /// # Safety
-/// `generation` is null or of `gen_init`, and this is the core's last call with it.
+/// `generation` is null or from `gen_init`, and this is the core's last call with it.
 unsafe extern "C" fn gen_cleanup<const SET: usize>(generation: *mut c_void) {
     if generation.is_null() {
         return;
     }
     catching((), || {
-        // SAFETY: a generation of ML-KEM in a box, and this is the core's last call with it; the default provider's function with
-        // its own.
+        // SAFETY: `generation` is a box from `gen_init` that the core no longer uses, and the default provider's
+        // function gets its own generation.
         unsafe {
             let generation = Box::from_raw(generation.cast::<Generation>());
             let default = default_of::<SET>(generation.provider);

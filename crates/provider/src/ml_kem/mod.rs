@@ -1,7 +1,8 @@
-//! ML-KEM-512, 768 and 1024 (FIPS 203), which OpenSSL has since release 3.5: keys of our own from generation to the secret.
+//! ML-KEM-512, 768 and 1024 (FIPS 203), which OpenSSL has since release 3.5.
 //!
-//! Generating a pair, taking a share, encapsulating and decapsulating are done here. Everything else is done by the default
-//! provider, with a key of its own that is made of ours when it is first needed: so all of the type is there, with its errors.
+//! This provider generates key pairs, reads public keys, encapsulates and decapsulates. The default provider does
+//! everything else, with its own form of the key, made when it is first needed. So the key type is complete and raises
+//! OpenSSL's errors.
 //!
 //! ```text
 //! key.rs        keys in the engine's form
@@ -19,7 +20,7 @@ use crate::abi::{Algorithm, OPERATION_KEM, OPERATION_KEYMGMT};
 use crate::default_provider::Defaults;
 use crate::offered::Offered;
 
-/// Adds one that is offered.
+/// Adds one parameter set, if it is offered.
 pub(crate) fn offer(primitive: Primitive, defaults: &Defaults, offered: &mut Offered) {
     match primitive {
         Primitive::MlKem512 => offer_one::<0>(defaults, offered),
@@ -29,7 +30,7 @@ pub(crate) fn offer(primitive: Primitive, defaults: &Defaults, offered: &mut Off
     }
 }
 
-/// Keys and encapsulation together, or neither.
+/// Adds keys and encapsulation together, or neither.
 fn offer_one<const SET: usize>(defaults: &Defaults, offered: &mut Offered) {
     let default = &defaults.ml_kem[SET];
     let (Some(keys), Some(kem)) = (&default.keys, &default.kem) else {
