@@ -163,8 +163,8 @@ impl Defaults {
         }
     }
 
-    /// Returns whether the default query asks that keys stay in their providers, as `oarlock run` and `oarlock provider
-    /// install` configure it.
+    /// Returns whether the default query, as `oarlock run` and `oarlock provider install` set it, asks that keys stay
+    /// in their providers.
     pub(crate) fn leaves_keys(&self) -> bool {
         self.provider.leaves_keys
     }
@@ -230,8 +230,8 @@ impl DefaultProvider {
             leaves_keys: false,
         };
         let place = std::ptr::from_mut(&mut found).cast();
-        // SAFETY: the functions have the types by which the core calls them, and it calls them during `register` with
-        // this place.
+        // SAFETY: the core calls the functions by these types with this place: during `register`, and from
+        // threads that activate a provider and hold its lock for reading, until `deregister` has held it for writing.
         unsafe {
             if register(handle, is_there, goes, query, place) > 0 {
                 deregister(handle);
@@ -314,8 +314,8 @@ unsafe fn looked(handle: *const c_void, core: *const Dispatch, told: Told) -> Op
         found: false,
     };
     let place = std::ptr::from_mut(&mut look).cast();
-    // SAFETY: the functions have the types by which the core calls them, with this place: during `register`, and from
-    // other threads under the core's lock until `deregister` has held that lock.
+    // SAFETY: the core calls the functions by these types with this place: during `register`, and from other threads,
+    // which hold its lock for reading, until `deregister` has held it for writing.
     unsafe {
         if register(handle, told, goes, properties, place) <= 0 {
             return None;
