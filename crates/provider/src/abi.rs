@@ -1,12 +1,12 @@
-//! The types of OpenSSL's core (core.h, core_dispatch.h, core_names.h), written by hand: their layout
-//! is part of the provider interface and does not change.
+//! The types of OpenSSL's core (core.h, core_dispatch.h, core_names.h), written by hand: their layout is part of the
+//! provider interface and does not change.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::marker::PhantomData;
 use std::ptr::{null, null_mut};
 
-/// OSSL_DISPATCH: a function by its number; 0 ends a table.
+/// An OSSL_DISPATCH entry: a function and its number. The number 0 ends a table.
 #[repr(C)]
 pub struct Dispatch {
     pub(crate) id: c_int,
@@ -20,7 +20,7 @@ impl Dispatch {
     };
 }
 
-/// OSSL_ALGORITHM; one without names ends a list.
+/// An OSSL_ALGORITHM entry. One without names ends a list.
 #[repr(C)]
 pub(crate) struct Algorithm {
     pub(crate) names: *const c_char,
@@ -41,20 +41,19 @@ impl Algorithm {
         Self::accelerated(names.as_ptr(), implementation)
     }
 
-    /// One that is preferred where a program or its configuration asks for what is accelerated.
+    /// Returns an entry that queries for accelerated algorithms prefer.
     pub(crate) const fn accelerated(names: *const c_char, implementation: *const Dispatch) -> Self {
         Self {
             names,
-            // The second one still prefers us where a program's own query names a provider: that replaces
-            // the clause of that name in the default query, and no other. A name of our own needs a dot
-            // (property(7)).
+            // The second property keeps us preferred where a program's own query names a provider: that replaces only
+            // the clause of the same name in the default query. A name of our own needs a dot (property(7)).
             properties: c"provider=oarlock,oarlock.accelerated=yes".as_ptr(),
             implementation,
             description: c"Oarlock".as_ptr(),
         }
     }
 
-    /// What makes something of that name of an input that `properties` name.
+    /// Returns a decoder entry for keys of type `names`, from the input that `properties` describe.
     pub(crate) const fn of_decoder(
         names: *const c_char,
         properties: &'static CStr,
@@ -68,19 +67,19 @@ impl Algorithm {
         }
     }
 
-    /// Whether `name` is one of its names, in either case.
+    /// Whether `name` is one of the entry's names, ignoring case.
     pub(crate) fn is_called(&self, name: &[u8]) -> bool {
         if self.names.is_null() {
             return false;
         }
-        // SAFETY: the names of an algorithm are a text that ends with a zero, and lives as long as that.
+        // SAFETY: an entry's names are text that ends with a zero and lives as long as the entry.
         let names = unsafe { CStr::from_ptr(self.names) }.to_bytes();
         let mut names = names.split(|byte| *byte == b':');
         names.any(|it| it.eq_ignore_ascii_case(name))
     }
 
-    /// A management of keys. It is never preferred: a key stays in the provider that made it, and operations get a
-    /// copy from there.
+    /// Returns a key management entry. It is never preferred: a key stays in the provider that made it, and operations
+    /// get a copy from there.
     pub(crate) const fn of_keys(names: *const c_char, implementation: *const Dispatch) -> Self {
         Self {
             names,
@@ -91,7 +90,7 @@ impl Algorithm {
     }
 }
 
-/// OSSL_PARAM; one without a key ends an array.
+/// An OSSL_PARAM. One without a key ends an array.
 #[repr(C)]
 pub(crate) struct Param {
     key: *const c_char,
@@ -101,7 +100,7 @@ pub(crate) struct Param {
     return_bytes: usize,
 }
 
-// SAFETY: those in statics describe types and are never written; their pointers are to literals.
+// SAFETY: parameters in statics only describe types and are never written; their pointers are to literals.
 unsafe impl Sync for Param {}
 
 const INTEGER: c_uint = 1;
@@ -115,7 +114,7 @@ const UNMODIFIED: usize = usize::MAX;
 impl Param {
     pub(crate) const END: Self = Self::describing(null(), 0, 0);
 
-    /// An entry of what can be got or set.
+    /// Describes a size that can be got or set. The next functions do so for other types.
     pub(crate) const fn size(key: &'static CStr) -> Self {
         Self::describing(key.as_ptr(), UNSIGNED_INTEGER, size_of::<usize>())
     }
@@ -144,7 +143,7 @@ impl Param {
         Self::describing(key.as_ptr(), UTF8_PTR, 0)
     }
 
-    /// One that hands over octets, which must stay while it is looked at.
+    /// Returns a parameter that passes octets, which must outlive it.
     pub(crate) fn giving_octets(key: &'static CStr, octets: &[u8]) -> Self {
         Self {
             key: key.as_ptr(),
@@ -155,8 +154,8 @@ impl Param {
         }
     }
 
-    /// One that hands over a text, which must stay while it is looked at. OpenSSL reads some up to a zero, which must come
-    /// after it.
+    /// Returns a parameter that passes text, which must outlive it. OpenSSL reads some texts up to a zero, which must
+    /// then follow `text`.
     pub(crate) fn giving_text(key: &'static CStr, text: &[u8]) -> Self {
         Self {
             data_type: UTF8_STRING,
@@ -164,7 +163,7 @@ impl Param {
         }
     }
 
-    /// One that hands over a number, the lowest octet first, which must stay while it is looked at.
+    /// Returns a parameter that passes an unsigned little-endian number, which must outlive it.
     pub(crate) fn giving_number(key: &'static CStr, octets: &[u8]) -> Self {
         Self {
             data_type: UNSIGNED_INTEGER,
@@ -182,7 +181,7 @@ impl Param {
         }
     }
 
-    /// One that asks for a number, which is stored at `place`.
+    /// Returns a parameter that asks for an int, to be stored at `place`.
     pub(crate) fn asking_for_int(key: &'static CStr, place: &mut c_int) -> Self {
         Self {
             data: std::ptr::from_mut(place).cast(),
@@ -190,7 +189,7 @@ impl Param {
         }
     }
 
-    /// One that asks for a number without a sign, which is stored at `place`.
+    /// Returns a parameter that asks for an unsigned int, to be stored at `place`.
     pub(crate) fn asking_for_uint(key: &'static CStr, place: &mut c_uint) -> Self {
         Self {
             data: std::ptr::from_mut(place).cast(),
@@ -198,7 +197,7 @@ impl Param {
         }
     }
 
-    /// One that asks for a size, which is stored at `place`.
+    /// Returns a parameter that asks for a size, to be stored at `place`.
     pub(crate) fn asking_for_size(key: &'static CStr, place: &mut usize) -> Self {
         Self {
             data: std::ptr::from_mut(place).cast(),
@@ -206,7 +205,8 @@ impl Param {
         }
     }
 
-    /// One that asks for a pointer to octets, which is stored at `place`; [`given_bytes`](Self::given_bytes) is their number.
+    /// Returns a parameter that asks for a pointer to octets, to be stored at `place`.
+    /// [`given_bytes`](Self::given_bytes) returns their number.
     pub(crate) fn asking_for_octets(key: &'static CStr, place: &mut *const u8) -> Self {
         Self {
             data: std::ptr::from_mut(place).cast(),
@@ -214,12 +214,12 @@ impl Param {
         }
     }
 
-    /// How many bytes one that asked was given.
+    /// Returns the number of bytes that were stored, for a parameter that asks for a value.
     pub(crate) fn given_bytes(&self) -> Option<usize> {
         (self.return_bytes != UNMODIFIED).then_some(self.return_bytes)
     }
 
-    /// One that asks for a copy of a text, which is stored at `place` with a zero at its end.
+    /// Returns a parameter that asks for a copy of a text, to be stored at `place` with a final zero.
     pub(crate) fn asking_for_copy(key: &'static CStr, place: &mut [u8]) -> Self {
         Self {
             key: key.as_ptr(),
@@ -230,7 +230,7 @@ impl Param {
         }
     }
 
-    /// One that asks for a pointer to a text, which is stored at `place`.
+    /// Returns a parameter that asks for a pointer to a text, to be stored at `place`.
     pub(crate) fn asking_for_text(key: &'static CStr, place: &mut *const c_char) -> Self {
         Self {
             key: key.as_ptr(),
@@ -242,33 +242,33 @@ impl Param {
     }
 }
 
-/// An array of parameters that a caller has handed over for the time of a call.
+/// An array of parameters that a caller passes for the duration of a call.
 #[derive(Clone, Copy)]
 pub(crate) struct Params<'a>(*mut Param, PhantomData<&'a Param>);
 
 impl<'a> Params<'a> {
     /// # Safety
-    /// `first` is null or begins an array that ends with [`Param::END`], valid for `'a`, as are the data that its
-    /// entries point to; no other thread touches them during that time.
+    /// `first` is null or starts an array that ends with [`Param::END`], valid for `'a` together with the data that its
+    /// entries point to; no other thread accesses them during that time.
     pub(crate) unsafe fn new(first: *mut Param) -> Self {
         Self(first, PhantomData)
     }
 
     pub(crate) fn is_empty(self) -> bool {
-        // SAFETY: the array has at least its end.
+        // SAFETY: a non-null array has at least its end.
         self.0.is_null() || unsafe { (*self.0).key.is_null() }
     }
 
-    /// The value of the first, if that has this key and is the only one: what programs ask for most takes no look at every
-    /// key then.
+    /// Returns the value if `key` is the only parameter. The most frequent requests then need no comparison with every
+    /// known key.
     #[inline(always)]
     pub(crate) fn only(self, key: &'static CStr) -> Option<Value<'a>> {
         let at = self.0;
         if at.is_null() {
             return None;
         }
-        // SAFETY: the array ends with an entry without a key; a key is a text that ends with a zero, and of it no byte is
-        // read behind the first that differs.
+        // SAFETY: the array ends with an entry without a key. A key is text that ends with a zero, and no byte after
+        // the first mismatch is read.
         unsafe {
             let first = (*at).key.cast::<u8>();
             let is_it = |key: &CStr| {
@@ -280,13 +280,13 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// Whether one has this key.
+    /// Whether a parameter has this key.
     pub(crate) fn have(self, key: &[u8]) -> bool {
         let found = self.each(|other, _| if other == key { Err(()) } else { Ok(()) });
         found.is_err()
     }
 
-    /// The first with this key.
+    /// Returns the first parameter with this key.
     pub(crate) fn find(self, key: &[u8]) -> Option<Value<'a>> {
         let mut found = None;
         let _ = self.each(|other, value| {
@@ -296,7 +296,7 @@ impl<'a> Params<'a> {
         found
     }
 
-    /// Each with its key.
+    /// Calls `take` with each key and value until it fails.
     #[inline(always)]
     pub(crate) fn each<E>(
         self,
@@ -306,8 +306,8 @@ impl<'a> Params<'a> {
         if at.is_null() {
             return Ok(());
         }
-        // SAFETY: the array ends with an entry without a key, and `at` goes no further; keys are
-        // texts that end with a zero.
+        // SAFETY: the array ends with an entry without a key, and `at` goes no further; keys are text that ends with a
+        // zero.
         unsafe {
             while !(*at).key.is_null() {
                 take(name_bytes((*at).key), Value(at, PhantomData))?;
@@ -318,14 +318,14 @@ impl<'a> Params<'a> {
     }
 }
 
-/// The bytes of the name of a parameter. Calling strlen(3) takes longer than reading one.
+/// Returns the bytes of a parameter's name. Calling strlen(3) takes longer than reading a name.
 ///
 /// # Safety
-/// `name` ends with a zero, and lives as long as the bytes are used.
+/// `name` ends with a zero and lives as long as the bytes are used.
 #[inline(always)]
 unsafe fn name_bytes<'a>(name: *const c_char) -> &'a [u8] {
     let first = name.cast::<u8>();
-    // SAFETY: no byte behind the zero is read, and all before it are the name's.
+    // SAFETY: no byte after the zero is read, and all bytes before it belong to the name.
     unsafe {
         // A loop without a bound would be compiled to a call of strlen.
         for bytes in 0..NAME_BYTES {
@@ -337,30 +337,29 @@ unsafe fn name_bytes<'a>(name: *const c_char) -> &'a [u8] {
     }
 }
 
-/// As long as names are that are asked for in contexts.
+/// Covers the names that contexts are usually asked for.
 const NAME_BYTES: usize = 16;
 
-/// The value of a parameter. Types and sizes follow OSSL_PARAM_int(3); numbers are little-endian, as on
-/// every machine that this is built for.
+/// The value of a parameter. Types and sizes follow OSSL_PARAM_int(3). Numbers are little-endian, as on every supported
+/// machine.
 #[derive(Clone, Copy)]
 pub(crate) struct Value<'a>(*mut Param, PhantomData<&'a Param>);
 
 impl<'a> Value<'a> {
     fn param(self) -> &'a mut Param {
-        // SAFETY: the pointer is into the array that `Params::new` was promised, and no reference
-        // made here outlives the method it was made in.
+        // SAFETY: the pointer is into the array that `Params::new` was promised, and no reference made here outlives
+        // the method that made it.
         unsafe { &mut *self.0 }
     }
 
-    /// The number that the caller gives, of any width; `None` if it is not a number, negative or too large
-    /// for `T`.
+    /// Returns the caller's number, of any width; `None` if the value is not a number, is negative or does not fit `T`.
     pub(crate) fn number<T: TryFrom<u64>>(self) -> Option<T> {
         let param = self.param();
         if param.data.is_null() || !matches!(param.data_type, UNSIGNED_INTEGER | INTEGER) {
             return None;
         }
         let data = param.data.cast::<u8>();
-        // SAFETY: the data have the size that the parameter gives.
+        // SAFETY: the data have the size that the parameter states.
         let octets = unsafe { std::slice::from_raw_parts(data, param.data_bytes) };
         let (low, high) = octets.split_at(octets.len().min(size_of::<u64>()));
         let is_negative =
@@ -373,18 +372,17 @@ impl<'a> Value<'a> {
         u64::from_le_bytes(number).try_into().ok()
     }
 
-    /// The octets of the number that the caller gives, of any width, the lowest first; none where that is not an
-    /// unsigned number.
+    /// Returns the little-endian octets of the caller's number, of any width; `None` if it is not an unsigned number.
     pub(crate) fn number_octets(self) -> Option<&'a [u8]> {
         let param = self.param();
         if param.data.is_null() || param.data_type != UNSIGNED_INTEGER {
             return None;
         }
-        // SAFETY: the data have the size that the parameter gives, and stay for the time of the call.
+        // SAFETY: the data have the size that the parameter states, and stay for the duration of the call.
         Some(unsafe { std::slice::from_raw_parts(param.data.cast::<u8>(), param.data_bytes) })
     }
 
-    /// Stores the number in the width that the caller asks for; whether that was possible.
+    /// Stores the number in the width that the caller asks for. Returns whether that was possible.
     #[must_use]
     pub(crate) fn set_number<T: Into<u64>>(self, value: T) -> bool {
         let param = self.param();
@@ -403,11 +401,11 @@ impl<'a> Value<'a> {
             return false;
         }
         let data = param.data.cast::<u8>();
-        // SAFETY: the data have the size that the parameter gives, and are the caller's own.
+        // SAFETY: the data have the size that the parameter states and belong to the caller alone.
         let place = unsafe { std::slice::from_raw_parts_mut(data, param.data_bytes) };
         param.return_bytes = param.data_bytes;
         let number = number.to_le_bytes();
-        // The widths that libcrypto asks for are a store each: it asks twice for each new context.
+        // The two widths that libcrypto uses take one store each: it asks twice for each new context.
         if let Ok(place) = <&mut [u8; 8]>::try_from(&mut *place) {
             *place = number;
         } else if let Ok(place) = <&mut [u8; 4]>::try_from(&mut *place) {
@@ -420,47 +418,47 @@ impl<'a> Value<'a> {
         true
     }
 
-    /// The octets that the caller gives: the address, which may be null, and their number.
+    /// Returns the caller's octets: their address, which may be null, and their number.
     pub(crate) fn octets(self) -> Option<(*const u8, usize)> {
         let param = self.param();
         (param.data_type == OCTET_STRING).then_some((param.data.cast(), param.data_bytes))
     }
 
-    /// The octets that the caller gives; `None` if they are of another type, or there are none.
+    /// Returns the caller's octets; `None` if the value has another type or is empty.
     pub(crate) fn given_octets(self) -> Option<&'a [u8]> {
         let (first, bytes) = self.octets()?;
         if first.is_null() || bytes == 0 {
             return None;
         }
-        // SAFETY: the data have the size that the parameter gives, and stay for the time of the call.
+        // SAFETY: the caller's octets have the size that the parameter states, and stay for the duration of the call.
         Some(unsafe { std::slice::from_raw_parts(first, bytes) })
     }
 
-    /// The text that the caller gives, up to its zero if it has one; `None` if it is none, or empty.
+    /// Returns the caller's text up to its first zero; `None` if the value is not text, or is empty.
     pub(crate) fn text(self) -> Option<&'a [u8]> {
         let param = self.param();
         if param.data.is_null() || param.data_type != UTF8_STRING || param.data_bytes == 0 {
             return None;
         }
-        // SAFETY: the data have the size that the parameter gives, and stay for the time of the call.
+        // SAFETY: the caller's text has the size that the parameter states, and stays for the duration of the call.
         let text = unsafe { std::slice::from_raw_parts(param.data.cast::<u8>(), param.data_bytes) };
         text.split(|byte| *byte == 0)
             .next()
             .filter(|text| !text.is_empty())
     }
 
-    /// Whether the caller gives a text, of any length.
+    /// Whether the value is text, of any length.
     pub(crate) fn is_text(self) -> bool {
         self.param().data_type == UTF8_STRING
     }
 
-    /// The caller's buffer for octets, and its size.
+    /// Returns the caller's buffer for octets and its size.
     pub(crate) fn octets_place(self) -> Option<(*mut u8, usize)> {
         let param = self.param();
         (param.data_type == OCTET_STRING).then_some((param.data.cast(), param.data_bytes))
     }
 
-    /// Copies octets to the caller's buffer, or reports their number if that is null.
+    /// Copies octets to the caller's buffer, or reports their number if the buffer is null.
     #[must_use]
     #[inline]
     pub(crate) fn set_octets(self, octets: &[u8]) -> bool {
@@ -472,7 +470,7 @@ impl<'a> Value<'a> {
         if param.data_type != OCTET_STRING || param.data_bytes < octets.len() {
             return false;
         }
-        // SAFETY: the place has room, and is the caller's own: not within `octets`, which are ours.
+        // SAFETY: the buffer has room and belongs to the caller: it does not overlap `octets`, which are ours.
         unsafe {
             octets
                 .as_ptr()
@@ -481,7 +479,7 @@ impl<'a> Value<'a> {
         true
     }
 
-    /// Sets the caller's pointer to `octets`, which must stay until the context changes.
+    /// Sets the caller's pointer to `octets`, which must stay valid until the context changes.
     #[must_use]
     pub(crate) fn set_octet_ptr(self, octets: *const u8, bytes: usize) -> bool {
         let param = self.param();
@@ -490,24 +488,24 @@ impl<'a> Value<'a> {
             return false;
         }
         if !param.data.is_null() {
-            // SAFETY: of this type, the data are a pointer.
+            // SAFETY: data of this type are a pointer to octets.
             unsafe { param.data.cast::<*const u8>().write_unaligned(octets) };
         }
         true
     }
 
-    /// Whichever of the two the caller asks for; `octets` are in the context.
+    /// Copies `octets`, which belong to the context, or sets the caller's pointer to them, by the parameter's type.
     #[must_use]
     pub(crate) fn set_octets_or_ptr(self, octets: &[u8]) -> bool {
         self.set_octets(octets) || self.set_octet_ptr(octets.as_ptr(), octets.len())
     }
 
-    /// Whether the caller has no buffer, and asks for a size alone.
+    /// Whether the caller has no buffer and asks only for a size.
     pub(crate) fn has_no_place(self) -> bool {
         self.param().data.is_null()
     }
 
-    /// The size of the caller's buffer.
+    /// Returns the size of the caller's buffer.
     pub(crate) fn place_bytes(self) -> usize {
         self.param().data_bytes
     }
@@ -519,14 +517,14 @@ impl<'a> Value<'a> {
     }
 
     /// # Safety
-    /// `text` lives as long as what the parameter is of.
+    /// `text` lives as long as the object that the parameter describes.
     pub(crate) unsafe fn set_text_of(self, text: &CStr) -> bool {
         let param = self.param();
         if param.data_type != UTF8_PTR || param.data.is_null() {
             return false;
         }
         param.return_bytes = text.count_bytes();
-        // SAFETY: of this type, the data are a pointer.
+        // SAFETY: data of this type are a pointer to text.
         unsafe {
             param
                 .data
@@ -537,7 +535,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Numbers of functions that the core offers (core_dispatch.h).
+/// The numbers of the core's functions (core_dispatch.h).
 pub(crate) mod core_function {
     pub(crate) const GET_PARAMS: i32 = 2;
     pub(crate) const NEW_ERROR: i32 = 5;
@@ -549,7 +547,7 @@ pub(crate) mod core_function {
     pub(crate) const BIO_GETS: i32 = 49;
 }
 
-/// Numbers of functions that a provider offers.
+/// The numbers of a provider's functions.
 pub(crate) mod provider_function {
     pub(crate) const TEARDOWN: i32 = 1024;
     pub(crate) const GETTABLE_PARAMS: i32 = 1025;
@@ -558,7 +556,7 @@ pub(crate) mod provider_function {
     pub(crate) const GET_CAPABILITIES: i32 = 1030;
 }
 
-/// Numbers of functions that a cipher offers.
+/// The numbers of a cipher's functions.
 pub(crate) mod cipher_function {
     pub(crate) const NEWCTX: i32 = 1;
     pub(crate) const ENCRYPT_INIT: i32 = 2;
@@ -574,12 +572,12 @@ pub(crate) mod cipher_function {
     pub(crate) const GETTABLE_PARAMS: i32 = 12;
     pub(crate) const GETTABLE_CTX_PARAMS: i32 = 13;
     pub(crate) const SETTABLE_CTX_PARAMS: i32 = 14;
-    /// Since 3.5, as the next.
+    /// This function and the next exist since 3.5.
     pub(crate) const ENCRYPT_SKEY_INIT: i32 = 19;
     pub(crate) const DECRYPT_SKEY_INIT: i32 = 20;
 }
 
-/// Numbers of functions that a mechanism of key encapsulation offers.
+/// The numbers of a key encapsulation mechanism's functions.
 pub(crate) mod kem_function {
     pub(crate) const NEWCTX: i32 = 1;
     pub(crate) const ENCAPSULATE_INIT: i32 = 2;
@@ -591,7 +589,7 @@ pub(crate) mod kem_function {
     pub(crate) const SETTABLE_CTX_PARAMS: i32 = 11;
 }
 
-/// Numbers of functions that a management of symmetric keys offers.
+/// The numbers of a symmetric key management's functions.
 pub(crate) mod skeymgmt_function {
     pub(crate) const FREE: i32 = 1;
     pub(crate) const IMPORT: i32 = 2;
@@ -602,7 +600,7 @@ pub(crate) mod skeymgmt_function {
 /// OSSL_SKEYMGMT_SELECT_SECRET_KEY.
 pub(crate) const SELECT_SECRET_KEY: c_int = 2;
 
-/// Numbers of functions that a decoder offers.
+/// The numbers of a decoder's functions.
 pub(crate) mod decoder_function {
     pub(crate) const NEWCTX: i32 = 1;
     pub(crate) const FREECTX: i32 = 2;
@@ -610,7 +608,7 @@ pub(crate) mod decoder_function {
     pub(crate) const DECODE: i32 = 11;
 }
 
-/// Declares the functions of a provider of somebody else's, by their numbers in core_dispatch.h.
+/// Declares the functions of another provider, by their numbers in core_dispatch.h.
 macro_rules! functions {
     ($(#[$meta:meta])* $name:ident { $($field:ident $id:literal $type:ty,)+ }) => {
         $(#[$meta])*
@@ -624,11 +622,11 @@ macro_rules! functions {
             $(pub(crate) const $field: std::ffi::c_int = $id;)+
 
             /// # Safety
-            /// `table` is one of that kind, and ends with the number 0.
+            /// `table` is of this kind and ends with the number 0.
             pub(crate) unsafe fn of(table: *const $crate::abi::Dispatch) -> Self {
                 let mut functions = Self::default();
                 let mut at = table;
-                // SAFETY: the table goes on to its end; a function has the type that the interface gives its
+                // SAFETY: the loop stops at the table's end; a function has the type that the interface gives its
                 // number.
                 unsafe {
                     while (*at).id != 0 {

@@ -1,4 +1,4 @@
-//! Which algorithms are offered besides ciphers, once the default provider is there.
+//! Which algorithms are offered in addition to ciphers, once the default provider is loaded.
 
 use std::sync::PoisonError;
 
@@ -10,19 +10,20 @@ use crate::offered::Offered;
 use crate::provider::Provider;
 use crate::{decoder, ec, hybrid, kdf, mac, ml_kem, pure, rsa, x25519};
 
-/// The lists; `None` while the default provider is not there.
+/// Returns the lists; `None` while the default provider is not loaded.
 ///
 /// # Safety
-/// The core calls, so that it has not ended.
+/// The core is calling, so it has not shut down.
 #[allow(unsafe_code)]
 pub(crate) unsafe fn offered(provider: &Provider) -> Option<&Offered> {
     if provider.offered.get().is_none() {
         let search = provider.search.lock();
         let search = search.unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: the core's table and handle, kept since `OSSL_provider_init`; the default provider is
-        // looked for under the lock.
+        // SAFETY: the core's table and handle, kept since `OSSL_provider_init`; the lock is held while the default
+        // provider is looked up.
         let default = unsafe { DefaultProvider::find(search.handle, search.core) }?;
-        // Only once it is there: what is stored stays. Another thread may have stored it in the meantime.
+        // This is stored for good, so only after the default provider was found. Another thread may have stored it
+        // first.
         let find = || Defaults::of(default, provider.offers_rsa);
         let _ = provider.defaults.set(provider.signer.on_deep_stack(find)??);
         let defaults = provider.defaults.get()?;
@@ -33,8 +34,8 @@ pub(crate) unsafe fn offered(provider: &Provider) -> Option<&Offered> {
 }
 
 fn lists(provider: &Provider, defaults: &Defaults) -> Offered {
-    // A file that stands for a key of another machine is read into a key of this provider, by a management that is there for
-    // everybody; so is a key that a program's own configuration wants here.
+    // A file that stands for a remote key is read into a key of this provider, by a key management that everybody sees.
+    // The same holds for a key that a program's own configuration wants here.
     let hides_keys = provider.host.reads_keys_by_names()
         && defaults.leaves_keys()
         && !provider.signer.has_relay();
@@ -45,7 +46,7 @@ fn lists(provider: &Provider, defaults: &Defaults) -> Offered {
                 kdf::offer(primitive, defaults, &mut offered);
             }
             Primitive::Hmac => mac::offer(defaults, &mut offered),
-            // The three are offered together, and by one name.
+            // The three curves are offered together, under one name.
             Primitive::EcP256 => ec::offer(provider, defaults, &mut offered),
             Primitive::EcP384 | Primitive::EcP521 => {}
             Primitive::Ed25519 | Primitive::MlDsa44 | Primitive::MlDsa65 | Primitive::MlDsa87 => {

@@ -1,9 +1,9 @@
 //! Where the memory of the program's OpenSSL comes from.
 //!
-//! A program may replace libcrypto's allocator (`CRYPTO_set_mem_functions`(3)). Kamailio and OpenSIPS put all of OpenSSL into
-//! memory that their processes share: one process begins with a context or a key, and another goes on with it. What this
-//! provider makes lies on the heap of one process (boxes, tables, sessions, locks), and in the second process the same
-//! address is something else. So the provider offers nothing to such a program.
+//! A program may replace libcrypto's allocator (`CRYPTO_set_mem_functions`(3)). Kamailio and OpenSIPS put all of
+//! OpenSSL into memory that their processes share: one process creates a context or a key, and another uses it. What
+//! this provider allocates lies on the heap of one process (boxes, tables, sessions, locks); in the second process, the
+//! same address holds something else. So the provider offers nothing to such a program.
 //!
 //! ```text
 //! libcrypto frees by its own CRYPTO_free   the C library's heap              offered; costs two names
@@ -12,7 +12,7 @@
 //!                                          /proc/self/maps cannot be read    nothing
 //! ```
 //!
-//! OpenSSL takes such functions only before its first allocation, so that the answer at load holds from then on.
+//! OpenSSL accepts such functions only before its first allocation, so the answer at load time stays valid.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int, c_void};
@@ -22,7 +22,7 @@ use std::ptr::{null, null_mut};
 
 use crate::libcrypto::Libcrypto;
 
-/// The core's functions for memory.
+/// The core's memory functions.
 #[derive(Clone, Copy)]
 pub(crate) struct Allocator {
     pub(crate) malloc: Malloc,
@@ -32,14 +32,14 @@ pub(crate) struct Allocator {
 pub(crate) type Malloc = unsafe extern "C" fn(usize, *const c_char, c_int) -> *mut c_void;
 pub(crate) type Free = unsafe extern "C" fn(*mut c_void, *const c_char, c_int);
 
-/// Whether what OpenSSL allocates belongs to this process alone. `of_core` is a function of the libcrypto that loads the
-/// provider, `allocator` what its core allocates with.
+/// Whether OpenSSL's allocations are private to this process. `of_core` is a function of the libcrypto that loads the
+/// provider, and `allocator` holds its core's memory functions.
 pub(crate) fn is_private(of_core: *const c_void, allocator: Option<Allocator>) -> bool {
     frees_by_itself(of_core) || allocator.is_some_and(gives_private_memory)
 }
 
-/// Whether libcrypto still frees by its own function: then all that it allocates is free(3)'s. A program that only counts
-/// allocations leaves this one as it is (MariaDB).
+/// Whether libcrypto still frees by its own function: then everything it allocates belongs to free(3). A program that
+/// only counts allocations does not replace this function (MariaDB).
 fn frees_by_itself(of_core: *const c_void) -> bool {
     type GetMemFunctions =
         unsafe extern "C" fn(*mut *const c_void, *mut *const c_void, *mut *const c_void);
@@ -53,7 +53,8 @@ fn frees_by_itself(of_core: *const c_void) -> bool {
         return false;
     };
     let mut free = null();
-    // SAFETY: libcrypto's function of this name has had this type since 1.1; it takes null for what is not asked for.
+    // SAFETY: libcrypto's function of this name has had this type since 1.1; it accepts null for results that are not
+    // wanted.
     unsafe {
         let get = transmute::<*mut c_void, GetMemFunctions>(get);
         get(null_mut(), null_mut(), &mut free);
@@ -64,19 +65,19 @@ fn frees_by_itself(of_core: *const c_void) -> bool {
 /// Whether small and large allocations lie in private mappings.
 fn gives_private_memory(allocator: Allocator) -> bool {
     [64, 16 << 10].into_iter().all(|bytes| {
-        // SAFETY: the core's function takes any size and the name of a source, and what it gives goes back at once.
+        // SAFETY: the core's function takes any size and a source name, and the allocation is freed at once.
         let address = unsafe {
             let memory = (allocator.malloc)(bytes, c"".as_ptr(), 0);
             (allocator.free)(memory, c"".as_ptr(), 0);
             memory.addr()
         };
-        // Read afterwards: the allocation may have made the mapping.
+        // Read afterwards: the allocation may have created the mapping.
         fs::read("/proc/self/maps")
             .is_ok_and(|maps| is_in_private_mapping(address, &String::from_utf8_lossy(&maps)))
     })
 }
 
-/// Whether a file such as proc(5) describes has a mapping of this process alone at an address.
+/// Whether an address lies in a private mapping, by a file such as proc(5) describes.
 fn is_in_private_mapping(address: usize, maps: &str) -> bool {
     maps.lines().any(|line| {
         let mut words = line.split_whitespace();

@@ -1,13 +1,14 @@
-//! Keys that are found by the operations that use them, and by nothing else.
+//! Keys that only the operations that use them can find.
 //!
-//! Keys of RSA, of elliptic curves and of Ed25519 stay with the default provider. Their managements are there because
-//! OpenSSL looks for one in the provider of a signature or a decryption, right after it has found that operation. Up to release
-//! 3.1 reading any key of a type takes 10 us more for each further management of the type (docs/internals/provider.md), which
-//! a list that is given at that one search, and not to be kept, does not cost. OpenSSL keeps what the search has found.
+//! RSA, elliptic curve and Ed25519 keys stay in the default provider. Their key managements exist here because, right
+//! after it has found a signature or a decryption, OpenSSL looks for a key management in that operation's provider. Up
+//! to release 3.1, each further key management of a type makes reading any key of that type 10 us slower
+//! (docs/internals/provider.md). A list that is returned for that one search, and marked as not to be cached, avoids
+//! this cost. OpenSSL caches what the search has found.
 //!
-//! So next to these releases, where the default query leaves keys with their provider (`?oarlock.keys=no`), what is noted is
-//! which provider a thread has just asked for such an operation. Where that is wrong, nothing fails: a search that finds no keys
-//! makes OpenSSL use the default provider's operation, and one that finds some has keys that work.
+//! So with these releases, if the default query leaves keys with their provider (`?oarlock.keys=no`), each thread notes
+//! which provider it last asked for such an operation. If the note is wrong, nothing fails: if a search finds no keys,
+//! OpenSSL uses the default provider's operation, and if it finds some, those keys work.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -16,11 +17,12 @@ use std::ptr::null;
 use crate::abi::{OPERATION_ASYM_CIPHER, OPERATION_KEYMGMT, OPERATION_SIGNATURE};
 
 thread_local! {
-    /// The provider whose operations with keys this thread has asked for last; null once it has asked for anything else.
+    /// The provider that this thread last asked for an operation with keys; null after a request for anything else.
     static ASKED: Cell<*const c_void> = const { Cell::new(null()) };
 }
 
-/// Notes that OpenSSL asks for an operation. Returns whether it looks for the keys of one that it has asked for just before.
+/// Notes that OpenSSL asks for an operation. Returns whether it looks for the keys of the operation that it asked for
+/// immediately before.
 pub(crate) fn looks_for_keys(provider: *const c_void, operation: c_int) -> bool {
     let uses_keys = matches!(operation, OPERATION_SIGNATURE | OPERATION_ASYM_CIPHER);
     let asks = if uses_keys { provider } else { null() };
@@ -28,7 +30,7 @@ pub(crate) fn looks_for_keys(provider: *const c_void, operation: c_int) -> bool 
     operation == OPERATION_KEYMGMT && std::ptr::eq(asked, provider)
 }
 
-/// Notes that OpenSSL makes a context of such an operation, so that it has found keys for it before.
+/// Notes that OpenSSL creates a context of such an operation, so it has already found keys for it.
 pub(crate) fn has_found_keys() {
     ASKED.set(null());
 }

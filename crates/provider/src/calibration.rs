@@ -1,5 +1,5 @@
-//! The file of a calibration that the configuration names: read once, when the provider is loaded, and trusted if nobody
-//! but root and the process's own user can have written it. docs/internals/calibration.md has the rules and their reasons.
+//! The calibration file that the configuration names. It is read once, when the provider is loaded, and trusted if only
+//! root and the process's own user can have written it. docs/internals/calibration.md has the rules and their reasons.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read as _};
@@ -8,15 +8,15 @@ use std::path::Path;
 
 use oarlock_engine::costs::openssl::{FILE_BYTES_MAX, Stored, Trusted};
 
-/// What `path` holds.
+/// Returns the contents of `path`.
 ///
 /// # Errors
-/// Why it counts as none, in words.
+/// Explains in words why the file is not used.
 pub(crate) fn read(path: &str) -> Result<Stored, String> {
     let path = Path::new(path);
     let trusted = Trusted::here();
     trusted.folders_of(path)?;
-    // Neither a link's target nor the wait for a pipe's writer.
+    // Do not follow a link, and do not wait for a pipe's writer.
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
     let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
     let file = opened.map_err(|error| match error.raw_os_error() {
@@ -40,5 +40,5 @@ fn of(error: &io::Error) -> String {
     }
 }
 
-/// Not worth a word to people: there was no calibration yet.
+/// Not worth a message: there was no calibration yet.
 const MISSING: &str = "missing";

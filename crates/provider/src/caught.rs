@@ -1,8 +1,8 @@
-//! Where panics end.
+//! Stops panics.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// A panic must not reach C. No input can cause one; if one happens all the same, the call fails.
+/// Runs `run` and returns its result, or `failed` if it panics: a panic must not reach C. No input can cause one.
 #[inline(always)]
 pub(crate) fn catching<T>(failed: T, run: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or(failed)

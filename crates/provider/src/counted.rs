@@ -1,5 +1,5 @@
-//! Ciphers that count their requests, for `oarlock run --stats`. They have tables of their own, so that
-//! uncounted ciphers pay nothing.
+//! Ciphers that count their requests, for `oarlock run --stats`. They have their own tables, so uncounted ciphers pay
+//! nothing.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
@@ -19,10 +19,10 @@ use crate::host::Host;
 use crate::libcrypto::Libcrypto;
 use crate::provider::Provider;
 
-/// The counters that the configuration names. If they cannot be opened, nothing is counted: the process
-/// may have changed its user, or run in a sandbox.
+/// Opens the counters that the configuration names. If they cannot be opened, nothing is counted: the process may have
+/// changed its user, or run in a sandbox.
 ///
-/// `of_core` is a function of the libcrypto that loads the provider, whose file is noted there.
+/// `of_core` is a function of the libcrypto that loads the provider; its file is recorded in the counters.
 pub(crate) fn usage(stats: Option<&str>, of_core: *const c_void) -> Option<Arc<Usage>> {
     let usage = Usage::open(Path::new(stats?)).ok()?;
     let libcrypto = Libcrypto::of(of_core);
@@ -31,7 +31,7 @@ pub(crate) fn usage(stats: Option<&str>, of_core: *const c_void) -> Option<Arc<U
     Some(Arc::new(usage))
 }
 
-/// An algorithm, counted.
+/// The counted form of an algorithm.
 pub(crate) struct CountedOffer<A>(PhantomData<A>);
 
 impl<A: Offered> Offered for CountedOffer<A> {
@@ -45,7 +45,7 @@ impl<A: Offered> Offered for CountedOffer<A> {
 
 pub(crate) struct Counted<C> {
     cipher: C,
-    /// Open, or else this cipher is not chosen.
+    /// Always present: this cipher is chosen only if the counters could be opened.
     usage: Option<Arc<Usage>>,
     operation: Algorithm,
     direction: Direction,
@@ -64,7 +64,7 @@ impl<C: Cipher> Cipher for Counted<C> {
         let mut cipher = MaybeUninit::uninit();
         C::put(&mut cipher, provider, operation);
         place.write(Self {
-            // SAFETY: made in the line before.
+            // SAFETY: `put` wrote all of the cipher.
             cipher: unsafe { cipher.assume_init() },
             usage: provider.usage.clone(),
             operation,
@@ -127,7 +127,7 @@ impl<C> Counted<C> {
         }
     }
 
-    /// Associated data and ends of messages do not count as requests.
+    /// Counts a request. Associated data and the ends of messages do not count.
     fn count(&self, data: Data) {
         if let Some(usage) = &self.usage
             && !data.output.is_null()

@@ -1,9 +1,9 @@
-//! Reads what stands for a key of another machine (provider-decoder(7)), in two steps: DER out of PEM with the label of
-//! [`Reference`], and a key out of that. So OpenSSL finds it both where it wants a key and where it looks what there is in
-//! a file (OSSL_STORE).
+//! Reads the files that stand for remote keys (provider-decoder(7)), in two steps: PEM with the label of [`Reference`]
+//! to DER, and DER to a key. So OpenSSL finds the key both where it wants a key and where it lists the contents of a
+//! file (OSSL_STORE).
 //!
-//! OpenSSL tries each decoder on the next block of a file, also the default provider's. So the first step reads a
-//! whole block, whatever its label, as the default provider's does.
+//! OpenSSL tries each decoder on the next block of a file, and the default provider's decoders too. So the first step
+//! reads a whole block, whatever its label, as the default provider's does.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -18,18 +18,18 @@ use crate::default_provider::functions::Callback;
 use crate::error::Reason;
 use crate::provider::{BioGets, BioRead, Provider};
 
-/// The functions of the first step for OpenSSL.
+/// Returns OpenSSL's table for the first step.
 pub(crate) fn pem_table() -> Vec<Dispatch> {
     table(der_of_pem as *const c_void)
 }
 
-/// The functions of the second step for OpenSSL, which makes a key of one type by `decode`.
+/// Returns OpenSSL's table for the second step, which makes a key of one type by `decode`.
 pub(crate) fn der_table(decode: Decode) -> Vec<Dispatch> {
     table(decode as *const c_void)
 }
 
-/// OSSL_FUNC_decoder_decode_fn: provider, BIO, selection, a callback and its argument, a passphrase's callback and its
-/// argument.
+/// OSSL_FUNC_decoder_decode_fn: the arguments are the provider, a BIO, a selection, a callback and its argument, and a
+/// passphrase callback and its argument.
 pub(crate) type Decode = unsafe extern "C" fn(
     *mut c_void,
     *mut c_void,
@@ -56,14 +56,14 @@ fn table(decode: *const c_void) -> Vec<Dispatch> {
     .collect()
 }
 
-/// A context is the provider: there is nothing to set.
+/// Returns the provider as the context: there is nothing to set.
 extern "C" fn newctx(provider: *mut c_void) -> *mut c_void {
     provider
 }
 
 extern "C" fn freectx(_context: *mut c_void) {}
 
-/// Public keys have files of their own.
+/// Whether a selection includes private keys, or is empty. Public keys have their own file format.
 extern "C" fn does_selection(_provider: *mut c_void, selection: c_int) -> c_int {
     (selection == 0 || selection & SELECT_PRIVATE_KEY != 0).into()
 }
@@ -80,14 +80,14 @@ unsafe extern "C" fn der_of_pem(
     _passphrase_argument: *mut c_void,
 ) -> c_int {
     catching(0, || {
-        // SAFETY: the core hands over its provider, a BIO of its own, and a callback with its argument.
+        // SAFETY: the core passes its provider, a BIO of its own, and a callback with its argument.
         unsafe {
             let provider = &*provider.cast::<Provider>();
-            // Empty-handed is no error: another decoder may take it.
+            // To decode nothing is not an error: another decoder may accept the block.
             let Some(pem) = provider.bios.gets.and_then(|gets| block(gets, bio)) else {
                 return 1;
             };
-            // All of it is looked at here, where it is known what it is meant to be.
+            // Everything is checked here, where the label tells what the block is meant to be.
             let read = Reference::der_of_pem(&pem)
                 .and_then(|der| Reference::from_der(&der).map(|reference| (der, reference)));
             let (der, reference) = match read {
@@ -115,8 +115,8 @@ unsafe extern "C" fn der_of_pem(
     })
 }
 
-/// The second step: reads the reference in a BIO, has `make` make a key of it, and gives that to `callback`. `make` returns
-/// null for a key of another type, and `free` takes what nobody has wanted.
+/// Does the second step: reads the reference in a BIO, makes a key of it by `make`, and passes that to `callback`.
+/// `make` returns null for a key of another type; `free` frees a key that nobody has taken.
 ///
 /// # Safety
 /// The core calls, with its provider, a BIO, and a callback that takes `argument`; `free` takes what `make` returns.
@@ -129,13 +129,14 @@ pub(crate) unsafe fn decode(
     free: unsafe extern "C" fn(*mut c_void),
 ) -> c_int {
     catching(0, || {
-        // SAFETY: the core hands over its provider, a BIO of its own, and a callback with its argument.
+        // SAFETY: the provider and the BIO are the core's, as are the callback and its argument; `make` returns null or
+        // a key that `free` takes.
         unsafe {
             let provider = &*provider.cast::<Provider>();
             let Some(read) = provider.bios.read else {
                 return 1;
             };
-            // OpenSSL tries this on any DER where it does not know what it has.
+            // OpenSSL tries this on any DER of unknown content.
             let der = content(read, bio);
             let Some(Ok(reference)) = der.map(|der| Reference::from_der(&der)) else {
                 return 1;
@@ -156,7 +157,7 @@ pub(crate) unsafe fn decode(
                 Param::END,
             ];
             let is_taken = callback(params.as_ptr(), argument);
-            // `load` leaves nothing here.
+            // `load` leaves null here.
             free(place.cast::<*mut c_void>().read());
             is_taken
         }
@@ -166,25 +167,25 @@ pub(crate) unsafe fn decode(
 /// Takes over the key that [`decode`] has made (OSSL_FUNC_keymgmt_load_fn).
 ///
 /// # Safety
-/// `place` is null or leads to `bytes` bytes that [`decode`] made, whose key has no other owner.
+/// `place` is null or points to `bytes` bytes that [`decode`] made, whose key has no other owner.
 pub(crate) unsafe extern "C" fn load(place: *mut *mut c_void, bytes: usize) -> *mut c_void {
     if place.is_null() || bytes != size_of::<*mut c_void>() {
         return null_mut();
     }
-    // SAFETY: the core hands over what `decode` has given it: a place with a key of ours, which passes to the caller.
+    // SAFETY: the core passes on what `decode` gave it: a place with a key of ours, which now belongs to the caller.
     unsafe { place.replace(null_mut()) }
 }
 
-/// All of a BIO; `None` if that is more than a reference has.
+/// Returns everything in a BIO; `None` if that is longer than a reference can be.
 ///
 /// # Safety
-/// `bio` is the core's, and `read` reads of it.
+/// `bio` is the core's, and `read` reads from it.
 unsafe fn content(read: BioRead, bio: *mut c_void) -> Option<Vec<u8>> {
     let mut content = vec![0; BYTES_MAX + 1];
     let mut there = 0;
     while there < content.len() {
         let (place, mut bytes) = (&mut content[there..], 0);
-        // SAFETY: a place with room for so many bytes.
+        // SAFETY: `place` has room for `place.len()` bytes.
         let is_more = unsafe { read(bio, place.as_mut_ptr().cast(), place.len(), &mut bytes) } == 1;
         if !is_more || bytes == 0 {
             break;
@@ -195,17 +196,17 @@ unsafe fn content(read: BioRead, bio: *mut c_void) -> Option<Vec<u8>> {
     (there > 0 && there <= BYTES_MAX).then_some(content)
 }
 
-/// The next block of PEM up to its end, if it has our label. `None` for any other, or at the end of the file.
+/// Returns the next PEM block up to its end, if it has our label; `None` for another label or at the end of the file.
 ///
 /// # Safety
 /// `bio` is the core's, and `gets` reads a line of it.
 unsafe fn block(gets: BioGets, bio: *mut c_void) -> Option<Vec<u8>> {
     let mut line = [0u8; LINE_BYTES];
     let mut pem = None;
-    // Of a line that is longer than that, what comes after begins nothing.
+    // In a line that exceeds the buffer, only the first part can start a block.
     let mut is_begin = true;
     loop {
-        // SAFETY: a place with room for so many bytes, a zero among them.
+        // SAFETY: `line` has room for that many bytes, including the final zero.
         let read = unsafe { gets(bio, line.as_mut_ptr().cast::<c_char>(), line.len() as c_int) };
         let read = usize::try_from(read).ok().filter(|read| *read > 0)?;
         let text = line.get(..read)?;
@@ -233,7 +234,7 @@ unsafe fn block(gets: BioGets, bio: *mut c_void) -> Option<Vec<u8>> {
     }
 }
 
-/// The structure that the first step names to the second: part of [`DER_PROPERTIES`].
+/// The structure that the first step names for the second: part of [`DER_PROPERTIES`].
 const STRUCTURE: &CStr = c"oarlock-remote-key";
 /// The properties of the first step.
 pub(crate) const PEM_PROPERTIES: &CStr = c"provider=oarlock,input=pem";
@@ -244,7 +245,7 @@ const OBJECT_PKEY: c_int = 2;
 const BEGIN: &[u8] = b"-----BEGIN ";
 const END: &[u8] = b"-----END ";
 const DASHES: &[u8] = b"-----";
-/// As OpenSSL's own, 255 characters.
+/// The limit of OpenSSL's own decoder: 255 characters.
 const LINE_BYTES: usize = 256;
-/// The longest key and the longest name are a tenth of it.
+/// Ten times the size of the longest key with the longest name.
 const BYTES_MAX: usize = 16 << 10;

@@ -1,5 +1,5 @@
-//! The functions that OpenSSL calls, the same for every cipher: they turn pointers into the arguments of
-//! [`Cipher`], raise its refusals as errors, and let no panic out.
+//! The functions that OpenSSL calls, the same for every cipher: they turn pointers into the arguments of [`Cipher`],
+//! raise its refusals as errors, and stop panics.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -19,19 +19,19 @@ use crate::skey::SecretKey;
 
 /// The context of a cipher.
 pub(crate) trait Cipher: Sized {
-    /// The parameters that a caller can get from a context, up to [`Param::END`].
+    /// Returns the parameters that a caller can get from a context, up to [`Param::END`].
     fn gettable(operation: Algorithm, host: Host) -> &'static [Param];
 
-    /// The parameters that a caller can set in a context, up to [`Param::END`].
+    /// Returns the parameters that a caller can set in a context, up to [`Param::END`].
     fn settable(operation: Algorithm) -> &'static [Param];
 
-    /// Makes a new one in `place`, by [`write_fields`]: one that is moved takes longer than encrypting a block.
+    /// Makes a new context in `place`, by [`write_fields`]: moving a context takes longer than encrypting a block.
     fn put(place: &mut MaybeUninit<Self>, provider: &Provider, operation: Algorithm);
 
-    /// Makes `copy`, which is new, the same as this.
+    /// Makes `copy`, which is new, equal to this context.
     fn copy_to(&self, copy: &mut Self);
 
-    /// Either key or IV may come later, or stay. The first key needs the provider.
+    /// Sets a key and an IV. Either may come later, or stay as it is. The first key needs the provider.
     fn init(
         &mut self,
         provider: &Provider,
@@ -40,13 +40,13 @@ pub(crate) trait Cipher: Sized {
         iv: Option<&[u8]>,
     ) -> Result<(), Reason>;
 
-    /// Returns the number of bytes written.
+    /// Processes part of a message or of its associated data. Returns the number of bytes written.
     fn update(&mut self, data: Data) -> Result<usize, Reason>;
 
-    /// Ends a message.
+    /// Ends a message. Returns the number of bytes written.
     fn finish(&mut self, data: Data) -> Result<usize, Reason>;
 
-    /// EVP_Cipher(3): as it is, without buffering.
+    /// Does the operation of EVP_Cipher(3), which does not buffer. Returns the number of bytes written.
     fn cipher(&mut self, data: Data) -> Result<usize, Reason>;
 
     fn get_params(&mut self, params: Params<'_>) -> Result<(), Reason>;
@@ -54,22 +54,22 @@ pub(crate) trait Cipher: Sized {
     fn set_params(&mut self, params: Params<'_>) -> Result<(), Reason>;
 }
 
-/// Writes each field of a structure to a place for one.
+/// Writes each field of a structure to uninitialized memory.
 macro_rules! write_fields {
     ($place:expr, Self { $($field:ident: $value:expr,)+ }) => {{
         let place: *mut Self = $place.as_mut_ptr();
-        // Compiles if all fields are there.
+        // This compiles only if all fields are there.
         let _ = |Self { $($field: _,)+ }: Self| ();
         $(
             let value = $value;
-            // SAFETY: the place is one for this structure, and nobody else has it.
+            // SAFETY: `place` is memory for this structure, and nothing else accesses it.
             unsafe { (&raw mut (*place).$field).write(value) };
         )+
     }};
 }
 pub(crate) use write_fields;
 
-/// Input and output of a call, as OpenSSL hands them over.
+/// The input and output of a call, as OpenSSL passes them.
 #[derive(Clone, Copy)]
 pub(crate) struct Data {
     pub(crate) output: *mut u8,
@@ -79,7 +79,7 @@ pub(crate) struct Data {
 }
 
 impl Data {
-    /// Whether there is input and no output: associated data.
+    /// Whether this is associated data: input without output.
     pub(crate) fn is_aad(self) -> bool {
         self.output.is_null() && !self.input.is_null()
     }
@@ -88,40 +88,39 @@ impl Data {
         std::ptr::eq(self.output, self.input)
     }
 
-    /// The input alone.
+    /// Returns the input as a slice.
     ///
     /// # Safety
-    /// The caller of OpenSSL has vouched for the input, and no thread writes to it while the slice is
-    /// alive.
+    /// The caller of OpenSSL has promised that the input is valid, and no thread writes to it while the slice is alive.
     pub(crate) unsafe fn input<'a>(self) -> &'a [u8] {
         if self.input.is_null() || self.input_bytes == 0 {
             return &[];
         }
-        // SAFETY: the input is valid for so many bytes and no thread writes to it, as the caller says.
+        // SAFETY: the input is valid for that many bytes and no thread writes to it, as the caller promises.
         unsafe { std::slice::from_raw_parts(self.input, self.input_bytes) }
     }
 
-    /// Input and as many bytes of output, unless they overlap in part.
+    /// Returns input and output, both as long as the input; `None` if they overlap in part.
     ///
     /// # Safety
-    /// Both are valid for the length of the input, as the caller of OpenSSL has vouched, and no thread uses them
-    /// while the buffer is alive.
+    /// Both are valid for the length of the input, as the caller of OpenSSL has promised, and no thread uses them while
+    /// the buffer is alive.
     #[inline(always)]
     pub(crate) unsafe fn in_place_or_apart<'a>(self) -> Option<InOutBuf<'a, 'a, u8>> {
         let distance = self.output.addr().abs_diff(self.input.addr());
         if distance != 0 && distance < self.input_bytes {
             return None;
         }
-        // SAFETY: valid as the caller says, and the same or apart, as `InOutBuf` demands.
+        // SAFETY: both are valid, as the caller promises, and identical or disjoint, as `InOutBuf` demands.
         Some(unsafe { InOutBuf::from_raw(self.input, self.output, self.input_bytes) })
     }
 
-    /// Lets `crypt` turn `bytes` of input from `at` on into as many of output. If the two overlap in part,
-    /// the input is copied first.
+    /// Has `crypt` process `bytes` bytes of input and output from `at` on. If the two overlap in part, the input is
+    /// copied first.
     ///
     /// # Safety
-    /// Input and output are valid for so many bytes, as the caller of OpenSSL has vouched, and the
-    /// output is not null unless there are none.
+    /// Input and output are valid for that many bytes, as the caller of OpenSSL has promised, and the output is not
+    /// null unless `bytes` is 0.
     #[inline(always)]
     pub(crate) unsafe fn crypt<T>(
         self,
@@ -132,8 +131,8 @@ impl Data {
         if bytes == 0 {
             return crypt((&mut [][..]).into());
         }
-        // SAFETY: both are valid for so many bytes from there on, as the caller says; within
-        // `InOutBuf` they are the same or apart, as it demands.
+        // SAFETY: both are valid for that many bytes from `at` on, as the caller promises; those in `InOutBuf` are
+        // identical or disjoint, as it demands.
         unsafe {
             let (input, output) = (self.input.add(at), self.output.add(at));
             if input.addr().abs_diff(output.addr()) >= bytes || std::ptr::eq(input, output) {
@@ -146,30 +145,30 @@ impl Data {
     }
 }
 
-/// An algorithm that is offered: which cipher, with which key size.
+/// An algorithm that is offered: a cipher with a key size.
 pub(crate) trait Offered {
     type Cipher: Cipher;
     const OPERATION: Algorithm;
 
-    /// The properties that all contexts share.
+    /// Reports the properties that all contexts share.
     fn get_params(params: Params<'_>) -> Result<(), Reason>;
 }
 
-/// A context as OpenSSL holds it.
+/// A context, as OpenSSL holds it.
 #[repr(C)]
 struct Context<C> {
     cipher: C,
-    /// Lives as long as the context: the core tears no provider down that has one.
+    /// The core does not tear down a provider that has a context.
     provider: *const Provider,
 }
 
-/// What a context takes of memory.
+/// Returns the size of a context in memory.
 #[cfg(test)]
 pub(crate) const fn context_bytes<C>() -> usize {
     size_of::<Context<C>>()
 }
 
-/// The functions of an algorithm.
+/// Returns the functions of an algorithm.
 pub(crate) fn table<A: Offered>() -> *const Dispatch {
     macro_rules! table {
         ($($id:ident $function:expr,)+) => {
@@ -209,11 +208,11 @@ pub(crate) fn table<A: Offered>() -> *const Dispatch {
 /// The core calls, with what `OSSL_provider_init` gave it.
 unsafe extern "C" fn newctx<A: Offered>(provider: *mut c_void) -> *mut c_void {
     catching(null_mut(), || {
-        // SAFETY: the core hands over the provider that `OSSL_provider_init` gave it, which lives.
+        // SAFETY: the core passes the provider that `OSSL_provider_init` gave it, which is alive.
         let provider = unsafe { &*provider.cast::<Provider>() };
         let mut context = Box::<Context<MaybeUninit<A::Cipher>>>::new_uninit();
         let place = context.as_mut_ptr();
-        // SAFETY: the place is one for a context without its cipher, which `put` makes.
+        // SAFETY: the memory is for a context, whose cipher `put` makes.
         unsafe {
             (&raw mut (*place).provider).write(provider);
             A::Cipher::put(&mut (*place).cipher, provider, A::OPERATION);
@@ -223,28 +222,28 @@ unsafe extern "C" fn newctx<A: Offered>(provider: *mut c_void) -> *mut c_void {
 }
 
 /// # Safety
-/// `context` is null or of `newctx` or `dupctx` for this cipher, and this is the last call with it.
+/// `context` is null or came from `newctx` or `dupctx` for this cipher, and this is the last call with it.
 unsafe extern "C" fn freectx<C: Cipher>(context: *mut c_void) {
     if !context.is_null() {
         catching((), || {
-            // SAFETY: the context is of `newctx` or `dupctx`, and this is the last call with it.
+            // SAFETY: the context came from `newctx` or `dupctx`, and this is the last call with it.
             drop(unsafe { Box::from_raw(context.cast::<Context<C>>()) });
         });
     }
 }
 
 /// # Safety
-/// `context` is null or of `newctx::<A>` or `dupctx::<A>`, and no other call with it is under way.
+/// `context` is null or came from `newctx::<A>` or `dupctx::<A>`, and no other call uses it.
 unsafe extern "C" fn dupctx<A: Offered>(context: *mut c_void) -> *mut c_void {
     if context.is_null() {
         return null_mut();
     }
     catching(null_mut(), || {
-        // SAFETY: the context is of `newctx` or `dupctx`, and no other call with it is under way.
+        // SAFETY: the context came from `newctx` or `dupctx`, and no other call uses it.
         let Context { cipher, provider } = unsafe { &*context.cast::<Context<A::Cipher>>() };
-        // SAFETY: as in `with`: the provider is torn down after its last context.
+        // SAFETY: as in `with`, the provider is torn down after its last context.
         let copy = unsafe { newctx::<A>(provider.cast_mut().cast()) };
-        // SAFETY: null, or a context of that cipher which nobody else has yet.
+        // SAFETY: null, or a context of that cipher which nothing else accesses yet.
         if let Some(copy) = unsafe { copy.cast::<Context<A::Cipher>>().as_mut() } {
             cipher.copy_to(&mut copy.cipher);
         }
@@ -253,7 +252,7 @@ unsafe extern "C" fn dupctx<A: Offered>(context: *mut c_void) -> *mut c_void {
 }
 
 /// # Safety
-/// As [`init`], as provider-cipher(7) makes the core promise.
+/// As for [`init`], as provider-cipher(7) makes the core promise.
 unsafe extern "C" fn encrypt_init<C: Cipher>(
     context: *mut c_void,
     key: *const u8,
@@ -262,8 +261,8 @@ unsafe extern "C" fn encrypt_init<C: Cipher>(
     iv_bytes: usize,
     params: *mut Param,
 ) -> c_int {
-    // SAFETY: the core hands over a context of this cipher, that no other call uses now, and what a key, an
-    // IV and parameters need, as `init` demands.
+    // SAFETY: the core passes a context of this cipher that no other call uses, and a key, an IV and parameters as
+    // `init` demands.
     unsafe {
         init::<C>(
             context,
@@ -276,7 +275,7 @@ unsafe extern "C" fn encrypt_init<C: Cipher>(
 }
 
 /// # Safety
-/// As [`init`], as provider-cipher(7) makes the core promise.
+/// As for [`init`], as provider-cipher(7) makes the core promise.
 unsafe extern "C" fn decrypt_init<C: Cipher>(
     context: *mut c_void,
     key: *const u8,
@@ -285,8 +284,8 @@ unsafe extern "C" fn decrypt_init<C: Cipher>(
     iv_bytes: usize,
     params: *mut Param,
 ) -> c_int {
-    // SAFETY: the core hands over a context of this cipher, that no other call uses now, and what a key, an
-    // IV and parameters need, as `init` demands.
+    // SAFETY: the core passes a context of this cipher that no other call uses, and a key, an IV and parameters as
+    // `init` demands.
     unsafe {
         init::<C>(
             context,
@@ -299,7 +298,7 @@ unsafe extern "C" fn decrypt_init<C: Cipher>(
 }
 
 /// # Safety
-/// As [`init`]; `key` is null or a key of our own management, which is not freed during the call.
+/// As for [`init`]; `key` is null or a key of our own key management, which is not freed during the call.
 unsafe extern "C" fn encrypt_skey_init<C: Cipher>(
     context: *mut c_void,
     key: *const c_void,
@@ -307,8 +306,8 @@ unsafe extern "C" fn encrypt_skey_init<C: Cipher>(
     iv_bytes: usize,
     params: *mut Param,
 ) -> c_int {
-    // SAFETY: the core hands over a context of this cipher that no other call uses now, a key of our own management,
-    // which it holds during the call, and what an IV and parameters need.
+    // SAFETY: the core passes a context of this cipher that no other call uses, a key of our own key management, which
+    // it holds during the call, and an IV and parameters as `init` demands.
     unsafe {
         let key = octets_of(key);
         init::<C>(context, Direction::Encrypt, key, (iv, iv_bytes), params)
@@ -316,7 +315,7 @@ unsafe extern "C" fn encrypt_skey_init<C: Cipher>(
 }
 
 /// # Safety
-/// As [`encrypt_skey_init`].
+/// As for [`encrypt_skey_init`].
 unsafe extern "C" fn decrypt_skey_init<C: Cipher>(
     context: *mut c_void,
     key: *const c_void,
@@ -332,17 +331,16 @@ unsafe extern "C" fn decrypt_skey_init<C: Cipher>(
 }
 
 /// # Safety
-/// `key` is null or a key of our own management, which is not freed as long as they are used.
+/// `key` is null or a key of our own key management, which is not freed while the octets are in use.
 unsafe fn octets_of(key: *const c_void) -> (*const u8, usize) {
-    // SAFETY: the caller says that `key` is null or a key of our management, and stays.
+    // SAFETY: the caller promises that `key` is null or a key of our key management, and stays.
     let octets = unsafe { SecretKey::octets(key) };
     octets.map_or((null(), 0), |octets| (octets.as_ptr(), octets.len()))
 }
 
 /// # Safety
-/// `context` is null or of `newctx::<A>` or `dupctx` where `A::Cipher` is `C`, and no other call with it is under
-/// way. A key or IV that is not null has the length given with it, and `params` is null or an array that ends with
-/// [`Param::END`].
+/// `context` is null or came from `newctx::<A>` or `dupctx` where `A::Cipher` is `C`, and no other call uses it. A key
+/// or IV that is not null has the length given with it, and `params` is null or an array that ends with [`Param::END`].
 unsafe fn init<C: Cipher>(
     context: *mut c_void,
     direction: Direction,
@@ -358,7 +356,7 @@ unsafe fn init<C: Cipher>(
             length => Some(std::slice::from_raw_parts(bytes, length)),
         }
     };
-    // SAFETY: the caller answers for `context` as `with` wants it, and for an array of parameters that ends.
+    // SAFETY: the caller meets the conditions of `with` for `context`, and the array of parameters ends.
     unsafe {
         with::<C>(context, |cipher, provider| {
             cipher.init(provider, direction, given(key), given(iv))?;
@@ -373,7 +371,7 @@ unsafe fn init<C: Cipher>(
 }
 
 /// # Safety
-/// As [`writing`]; input and output that are not null have the lengths given with them.
+/// As for [`writing`]; input and output that are not null have the lengths given with them.
 unsafe extern "C" fn update<C: Cipher>(
     context: *mut c_void,
     output: *mut u8,
@@ -388,12 +386,12 @@ unsafe extern "C" fn update<C: Cipher>(
         input,
         input_bytes,
     };
-    // SAFETY: the core has a context of this cipher, a place for the length, and both buffers.
+    // SAFETY: the core passes a context of this cipher, a place for the length, and both buffers.
     unsafe { writing::<C>(context, written, |cipher| cipher.update(data)) }
 }
 
 /// # Safety
-/// As [`writing`]; an output that is not null has `output_bytes` bytes.
+/// As for [`writing`]; an output that is not null has `output_bytes` bytes.
 unsafe extern "C" fn finish<C: Cipher>(
     context: *mut c_void,
     output: *mut u8,
@@ -406,12 +404,12 @@ unsafe extern "C" fn finish<C: Cipher>(
         input: null_mut(),
         input_bytes: 0,
     };
-    // SAFETY: the core has a context of this cipher, a place for the length, and room for what was held back.
+    // SAFETY: the core passes a context of this cipher, a place for the length, and room for the buffered bytes.
     unsafe { writing::<C>(context, written, |cipher| cipher.finish(data)) }
 }
 
 /// # Safety
-/// As [`update`].
+/// As for [`update`].
 unsafe extern "C" fn cipher<C: Cipher>(
     context: *mut c_void,
     output: *mut u8,
@@ -426,7 +424,7 @@ unsafe extern "C" fn cipher<C: Cipher>(
         input,
         input_bytes,
     };
-    // SAFETY: the core has a context of this cipher, a place for the length, and both buffers, as for `update`.
+    // SAFETY: the core passes a context of this cipher, a place for the length, and both buffers, as for `update`.
     unsafe { writing::<C>(context, written, |cipher| cipher.cipher(data)) }
 }
 
@@ -441,14 +439,14 @@ unsafe extern "C" fn get_params<A: Offered>(params: *mut Param) -> c_int {
 }
 
 /// # Safety
-/// As [`with`]; `params` is null or an array that ends with [`Param::END`].
+/// As for [`with`]; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn get_ctx_params<C: Cipher>(context: *mut c_void, params: *mut Param) -> c_int {
     // SAFETY: the core has a context of this cipher, and parameters whose places it owns.
     unsafe { with::<C>(context, |cipher, _| cipher.get_params(Params::new(params))) }
 }
 
 /// # Safety
-/// As [`with`]; `params` is null or an array that ends with [`Param::END`].
+/// As for [`with`]; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn set_ctx_params<C: Cipher>(context: *mut c_void, params: *mut Param) -> c_int {
     // SAFETY: the core has a context of this cipher, and parameters with what they point to.
     unsafe {

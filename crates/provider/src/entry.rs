@@ -1,4 +1,5 @@
-//! The entry point: reads the options and a calibration, and offers the algorithms that are level with OpenSSL at least.
+//! The entry point: reads the options and a calibration, and offers the algorithms that are at least as fast as
+//! OpenSSL's.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -31,10 +32,11 @@ use crate::{
 
 /// The entry point (provider-base(7)).
 ///
-/// Reads `options`, `stats`, `calibration`, `local`, `relay` and `post-quantum` of its section in the configuration and, unless the program runs with
-/// more rights than its user, `OARLOCK_OPTIONS`. If the options are wrong, or the program shares OpenSSL's memory with other
-/// processes, it offers nothing, so the program continues with the default provider; `oarlock doctor` says what is wrong. It measures nothing: it goes by the file that
-/// `calibration` names, if that fits and may be trusted, or else by the library's tables.
+/// Reads `options`, `stats`, `calibration`, `local`, `relay` and `post-quantum` from its section in the configuration
+/// and, unless the program runs with more rights than its user, `OARLOCK_OPTIONS`. If the options are wrong, or the
+/// program shares OpenSSL's memory with other processes, it offers nothing, so the program continues with the default
+/// provider; `oarlock doctor` says what is wrong. It measures nothing: it uses the file that `calibration` names if
+/// that matches and is trusted, and otherwise the library's tables.
 ///
 /// # Safety
 /// OpenSSL's core calls it, with a handle, the table of its functions and two places for results.
@@ -48,17 +50,17 @@ pub unsafe extern "C" fn OSSL_provider_init(
     // A panic's message would go to the standard error of a program that is not ours.
     let made = catch_unwind(|| {
         std::panic::set_hook(Box::new(|_| {}));
-        // SAFETY: `core` is the core's table and `handle` came with it, as the caller says.
+        // SAFETY: `core` is the core's table and `handle` came with it, as the caller promises.
         unsafe { load(handle, core) }
     });
-    // Without memory for it there is no provider, and the program goes on.
+    // Without memory for the provider, the program continues without it.
     let mut place = Vec::new();
     let (Ok(provider), Ok(())) = (made, place.try_reserve_exact(1)) else {
         return 0;
     };
     place.push(provider);
     let provider: *mut [Provider] = Box::into_raw(place.into_boxed_slice());
-    // SAFETY: the places are the core's.
+    // SAFETY: both places are the core's.
     unsafe {
         *functions = FUNCTIONS.0.as_ptr();
         *context = provider.cast();
@@ -67,12 +69,12 @@ pub unsafe extern "C" fn OSSL_provider_init(
     1
 }
 
-/// Reads the configuration.
+/// Reads the configuration and makes the provider.
 ///
 /// # Safety
 /// `core` is the core's table and `handle` came with it.
 unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
-    // SAFETY: `core` is the core's table and `handle` came with it, as this function's caller vouches.
+    // SAFETY: `core` is the core's table and `handle` came with it, as this function's caller promises.
     let told = |key| unsafe { told(handle, core, key) };
     let (options, stats, path) = (told(c"options"), told(c"stats"), told(c"calibration"));
     let (local, relay) = (told(c"local"), told(c"relay"));
@@ -80,13 +82,13 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
     let (openssl, identity) = (told(c"openssl-version"), told(c"identity"));
     // SAFETY: the core's table and its handle, from the caller of this function.
     let (errors, bios) = unsafe { (Errors::new(handle, core), bios(core)) };
-    // SAFETY: the core's table ends, as the caller of this function vouches.
+    // SAFETY: the core's table ends, as the caller of this function promises.
     let of_core = unsafe { function(core, core_function::GET_PARAMS) }.unwrap_or(null());
     let host = Host::of(openssl);
     let usage = counted::usage(stats, of_core);
     // SAFETY: `core` is the core's table.
     let allocator = unsafe { allocator(core) };
-    // Contexts and keys are of one process.
+    // Contexts and keys belong to one process.
     let is_private = allocator::is_private(of_core, allocator);
     let made = is_private.then(|| accelerator(options)).flatten();
     let accelerator = made.clone().unwrap_or_else(inert);
@@ -115,11 +117,11 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
         let offered = provided.iter().filter(|one| one.withheld.is_none());
         primitives.extend(offered.map(|one| one.primitive));
     }
-    // Keys of other machines are this provider's alone, whatever was measured.
+    // Only this provider has the remote keys, whatever was measured.
     if made.is_some() && relay.is_some() && !primitives.contains(&Primitive::EcP256) {
         primitives.push(Primitive::EcP256);
     }
-    // Without lanes nothing is gained.
+    // Without lanes, nothing is gained.
     let offers_rsa = made.is_some() && (accelerator.lanes().is_some() || relay.is_some());
     let search = Search { handle, core };
     let (counted, shown) = (usage.clone(), accelerator.clone());
@@ -152,26 +154,26 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
         bios,
         offers_rsa,
         search: Mutex::new(search),
-        // One that a program loads by itself is what that program wants.
+        // If a program loads the provider itself, the program wants it.
         has_default: AtomicBool::new(identity.is_none() && !loading::is_at_work()),
         calibration: c_text(calibration),
         build: c_text(surroundings::provider()),
     }
 }
 
-/// What was measured of this libcrypto on this CPU, or why that is not known.
+/// Returns the measurements of this libcrypto on this CPU, or the reason why there are none.
 fn calibrated(
     accelerator: &Accelerator,
     path: &str,
     of_core: *const c_void,
 ) -> Result<Measured, String> {
     let stored = calibration::read(path)?;
-    // Asking the CPU who it is takes longer than the file in a virtual machine, so it comes after.
+    // In a virtual machine, identifying the CPU takes longer than reading the file, so it comes second.
     let made_for = surroundings::made_for(accelerator, of_core)?;
     stored.find(&made_for).cloned()
 }
 
-/// `None` if the options are wrong.
+/// Returns the accelerator; `None` if the options are wrong.
 fn accelerator(configured: Option<&str>) -> Option<Accelerator> {
     let mut options = Options::default();
     if let Some(configured) = configured {
@@ -198,20 +200,19 @@ fn inert() -> Accelerator {
         .expect("the default options are valid")
 }
 
-/// What the core tells: the value of `key` in this provider's section of the configuration, or of the
-/// core itself.
+/// Returns the value of `key` in this provider's section of the configuration, or from the core itself.
 ///
 /// # Safety
-/// `core` is the core's table and `handle` came with it. The text lives as long as the provider is
-/// loaded; it is used at once.
+/// `core` is the core's table and `handle` came with it. The text lives as long as the provider is loaded; it is used
+/// at once.
 unsafe fn told<'a>(
     handle: *const c_void,
     core: *const Dispatch,
     key: &'static CStr,
 ) -> Option<&'a str> {
     type GetParams = unsafe extern "C" fn(*const c_void, *mut Param) -> c_int;
-    // SAFETY: this function has the type that the interface gives its number; what it puts to `text` is a text that
-    // ends with a zero.
+    // SAFETY: this function has the type that the interface gives its number; it stores in `text` a pointer to text
+    // that ends with a zero.
     let told = unsafe {
         let get_params = function(core, core_function::GET_PARAMS)?;
         let get_params = std::mem::transmute::<*const c_void, GetParams>(get_params);
@@ -221,11 +222,11 @@ unsafe fn told<'a>(
         is_told.then(|| CStr::from_ptr(text))
     };
     let told = told.or_else(|| loading::told(key))?;
-    // Text that is not UTF-8 is not an option either.
+    // Text that is not UTF-8 is no valid option either.
     Some(told.to_str().unwrap_or("\u{fffd}"))
 }
 
-/// The core's function with that number.
+/// Returns the core's function with that number.
 ///
 /// # Safety
 /// `core` is the core's table.
@@ -246,7 +247,7 @@ unsafe fn function(core: *const Dispatch, number: c_int) -> Option<*const c_void
 /// # Safety
 /// `core` is the core's table.
 unsafe fn allocator(core: *const Dispatch) -> Option<Allocator> {
-    // SAFETY: `core` is the core's table, as the caller says; functions have the types that the interface gives
+    // SAFETY: `core` is the core's table, as the caller promises; functions have the types that the interface gives
     // their numbers.
     unsafe {
         let malloc = function(core, core_function::CRYPTO_MALLOC)?;
@@ -261,7 +262,7 @@ unsafe fn allocator(core: *const Dispatch) -> Option<Allocator> {
 /// # Safety
 /// `core` is the core's table.
 unsafe fn bios(core: *const Dispatch) -> Bios {
-    // SAFETY: `core` is the core's table, as the caller says, in which the two numbers have functions of these
+    // SAFETY: `core` is the core's table, as the caller promises, in which the two numbers have functions of these
     // types.
     unsafe {
         Bios {
@@ -275,7 +276,7 @@ unsafe fn bios(core: *const Dispatch) -> Bios {
 
 struct Functions([Dispatch; 6]);
 
-// SAFETY: a table of functions, never written.
+// SAFETY: a table of provider functions, never written.
 unsafe impl Sync for Functions {}
 
 static FUNCTIONS: Functions = Functions([
@@ -303,11 +304,11 @@ static FUNCTIONS: Functions = Functions([
 ]);
 
 /// # Safety
-/// `provider` is of `OSSL_provider_init`, and this is the core's last call with it.
+/// `provider` came from `OSSL_provider_init`, and this is the core's last call with it.
 unsafe extern "C" fn teardown(provider: *mut c_void) {
     let provider = provider.cast::<Provider>();
     let _ = catch_unwind(|| {
-        // SAFETY: of `OSSL_provider_init`, and this is the core's last call with it: every context
+        // SAFETY: the provider came from `OSSL_provider_init`, and this is the core's last call with it: every context
         // holds a reference to the provider.
         drop(unsafe { Box::from_raw(provider) });
     });
@@ -326,9 +327,9 @@ extern "C" fn gettable_params(_provider: *mut c_void) -> *const Param {
 }
 
 /// # Safety
-/// `provider` is of `OSSL_provider_init`; `params` is null or an array that ends with [`Param::END`].
+/// `provider` came from `OSSL_provider_init`; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn get_params(provider: *mut c_void, params: *mut Param) -> c_int {
-    // SAFETY: `provider` is of `OSSL_provider_init`, as the core keeps it.
+    // SAFETY: `provider` came from `OSSL_provider_init`; the core still holds it.
     let provider = unsafe { &*provider.cast::<Provider>() };
     // SAFETY: the array of parameters is the core's, and ends with `Param::END`.
     let params = unsafe { Params::new(params) };
@@ -336,9 +337,9 @@ unsafe extern "C" fn get_params(provider: *mut c_void, params: *mut Param) -> c_
         let is_done = match key {
             b"name" => value.set_text(c"Oarlock"),
             b"version" => value.set_text(VERSION),
-            // SAFETY: both texts are the provider's, and stay as they are.
+            // SAFETY: the text belongs to the provider and does not change.
             b"buildinfo" => unsafe { value.set_text_of(&provider.build) },
-            // SAFETY: the text is the provider's, and stays as long as that.
+            // SAFETY: the text belongs to the provider and lives as long.
             b"oarlock-calibration" => unsafe { value.set_text_of(&provider.calibration) },
             b"status" => value.set_number(u32::from(provider.ciphers.len() > 1)),
             _ => true,
@@ -349,24 +350,24 @@ unsafe extern "C" fn get_params(provider: *mut c_void, params: *mut Param) -> c_
 }
 
 /// # Safety
-/// `provider` is of `OSSL_provider_init`, and `no_cache` is a place for a flag.
+/// `provider` came from `OSSL_provider_init`, and `no_cache` is a place for a flag.
 unsafe extern "C" fn query_operation(
     provider: *mut c_void,
     operation: c_int,
     no_cache: *mut c_int,
 ) -> *const Algorithm {
-    // SAFETY: of `OSSL_provider_init`, and a place for a flag.
+    // SAFETY: `provider` came from `OSSL_provider_init`, and `no_cache` is a place for a flag.
     let provider = unsafe {
         *no_cache = 0;
         &*provider.cast::<Provider>()
     };
-    // SAFETY: the core calls.
+    // SAFETY: the core is calling.
     let has_default = || catching(true, || unsafe { provider.has_default() });
     let looks_for_keys = asked::looks_for_keys(std::ptr::from_ref(provider).cast(), operation);
     let is_of_ciphers = matches!(operation, OPERATION_CIPHER | OPERATION_SKEYMGMT);
     if is_of_ciphers && !has_default() {
-        // It may come later.
-        // SAFETY: a place for a flag.
+        // The default provider may come later.
+        // SAFETY: `no_cache` is a place for a flag.
         unsafe { *no_cache = 1 };
         return null();
     }
@@ -374,15 +375,15 @@ unsafe extern "C" fn query_operation(
         OPERATION_CIPHER => provider.ciphers.as_ptr(),
         OPERATION_SKEYMGMT if provider.keys.len() > 1 => provider.keys.as_ptr(),
         _ if offered::OPERATIONS.contains(&operation) => catching(null(), || {
-            // SAFETY: the core calls.
+            // SAFETY: the core is calling, so it has not shut down.
             let Some(offered) = (unsafe { algorithms::offered(provider) }) else {
-                // The default provider may come later.
-                // SAFETY: a place for a flag.
+                // The default provider may come later, and with it what goes around it.
+                // SAFETY: a place for a flag, as the caller promises.
                 unsafe { *no_cache = 1 };
                 return null();
             };
             if let Some(keys) = offered.sought().filter(|_| looks_for_keys) {
-                // SAFETY: a place for a flag.
+                // SAFETY: `no_cache` is the core's place for a flag.
                 unsafe { *no_cache = 1 };
                 return keys.as_ptr();
             }

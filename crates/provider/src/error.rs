@@ -6,12 +6,12 @@ use std::ptr::null;
 
 use crate::abi::{Dispatch, core_function};
 
-/// Why a call is refused: the default provider's reasons (proverr.h) and its library's number, which
+/// The reasons why a call is refused: the default provider's reasons (proverr.h) under its library's number, which
 /// programs check (the Python package `cryptography` does).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Reason {
-    /// Raises nothing, like the default provider.
+    /// Raises nothing, as the default provider does.
     Silent = 0,
     BadDecrypt = 100,
     CipherOperationFailed = 102,
@@ -42,7 +42,7 @@ pub(crate) enum Reason {
     RepeatedParameter = 252,
 }
 
-/// What OpenSSL's own RSA refuses (rsaerr.h), which the default provider leaves on the queue as it is.
+/// The errors of OpenSSL's own RSA (rsaerr.h) that the default provider leaves on the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum RsaReason {
@@ -52,14 +52,14 @@ pub(crate) enum RsaReason {
 /// ERR_LIB_PROV, ERR_LIB_RSA.
 const LIBRARY: u32 = 57;
 const RSA_LIBRARY: u32 = 4;
-/// Where ERR_PACK puts the library.
+/// The position of the library in ERR_PACK.
 const LIBRARY_SHIFT: u32 = 23;
 
 type NewError = unsafe extern "C" fn(*const c_void);
 type SetErrorDebug = unsafe extern "C" fn(*const c_void, *const c_char, c_int, *const c_char);
 type VsetError = unsafe extern "C" fn(*const c_void, u32, *const c_char, *const c_void);
 
-/// How to raise errors in the library context that has loaded this provider.
+/// Raises errors in the library context that has loaded this provider.
 #[derive(Clone, Copy)]
 pub(crate) struct Errors {
     handle: *const c_void,
@@ -79,9 +79,9 @@ impl Errors {
             vset_error: None,
         };
         let mut at = functions;
-        // SAFETY: the table ends with the number 0; functions have the types that the interface
-        // gives their numbers. A `va_list` is passed as a pointer on x86-64 and AArch64, and is not
-        // looked at where the format is null.
+        // SAFETY: the table ends with the number 0; functions have the types that the interface gives their numbers. A
+        // `va_list` is passed as a pointer on x86-64 and AArch64, and is not read if the format is null or has no
+        // conversions.
         unsafe {
             while (*at).id != 0 {
                 let function = (*at).function;
@@ -120,10 +120,10 @@ impl Errors {
         self.raise_with(RSA_LIBRARY, reason as u32, null());
     }
 
-    /// With what is to stand behind the reason.
+    /// Raises an error with `text` after its reason.
     #[cold]
     pub(crate) fn raise_saying(&self, reason: Reason, text: &str) {
-        // It is a format, and there is nothing for it to format.
+        // The text is passed as a format that has no conversions.
         let text = CString::new(text.replace('%', "%%")).unwrap_or_default();
         self.raise_with(LIBRARY, reason as u32, text.as_ptr());
     }
@@ -134,8 +134,8 @@ impl Errors {
         else {
             return;
         };
-        // SAFETY: the functions are the core's, and the handle the one it gave with them. A format without conversions takes
-        // nothing from its arguments.
+        // SAFETY: the functions are the core's, and the handle came with them. A format without conversions reads none
+        // of its arguments.
         unsafe {
             new_error(self.handle);
             set_error_debug(self.handle, c"oarlock".as_ptr(), 0, c"".as_ptr());

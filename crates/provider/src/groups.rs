@@ -1,9 +1,10 @@
 //! The groups of TLS (provider-base(7), "CAPABILITIES").
 //!
-//! libssl asks every active provider, and fetches the key management of each group that it is told of. Up to release 3.4 it keeps
-//! a group only if the provider that told it is the one that was fetched from; so where a query prefers this provider, the
-//! default one's groups with keys that both have would be lost. What the default provider announces of these is passed on, and
-//! libssl takes each group from one of the two. Later releases keep every group that they are told of.
+//! libssl asks every active provider for groups, and fetches the key management of each group. Up to release 3.4 it
+//! keeps a group only if the provider that announced it is the one that the fetch returned. So if a query prefers this
+//! provider, the default provider's groups would be lost wherever both providers manage the keys. This provider passes
+//! on what the default provider announces for these, and libssl takes each group from one of the two. Later releases
+//! keep every announced group.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -17,7 +18,7 @@ use crate::offered::Offered;
 use crate::provider::Provider;
 use crate::{algorithms, hybrid};
 
-/// Announces what the provider has. Any answer but 1 makes libssl unusable.
+/// Announces the provider's groups. Any answer but 1 makes libssl unusable.
 ///
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core; `capability` is null or ends with a zero; `callback` takes
@@ -39,7 +40,7 @@ pub(crate) unsafe extern "C" fn get_capabilities(
         if !capability.to_bytes().eq_ignore_ascii_case(b"TLS-GROUP") {
             return 1;
         }
-        // SAFETY: the core calls.
+        // SAFETY: the core is calling.
         let offered = unsafe { algorithms::offered(provider) };
         let (Some(offered), Some(defaults)) = (offered, provider.defaults.get()) else {
             return 1;
@@ -66,7 +67,7 @@ pub(crate) unsafe extern "C" fn get_capabilities(
     })
 }
 
-/// What passes the default provider's groups on.
+/// The argument of [`pass_on`].
 struct Passing<'a> {
     offered: &'a Offered,
     callback: Callback,
@@ -76,10 +77,10 @@ struct Passing<'a> {
 /// Passes a group on if its keys are managed here too. Any answer but 1 ends the announcement.
 ///
 /// # Safety
-/// `params` is an array that ends with [`Param::END`], and `passing` a [`Passing`] that nobody else uses.
+/// `params` is an array that ends with [`Param::END`], and `passing` a [`Passing`] that nothing else uses.
 unsafe extern "C" fn pass_on(params: *const Param, passing: *mut c_void) -> c_int {
     catching(0, || {
-        // SAFETY: the default provider hands over parameters that end, and what `get_capabilities` gave it.
+        // SAFETY: the default provider passes parameters that end, and the argument that `get_capabilities` gave it.
         let (given, passing) = unsafe {
             let given = Params::new(params.cast_mut());
             (given, &*passing.cast::<Passing<'_>>())
@@ -88,16 +89,16 @@ unsafe extern "C" fn pass_on(params: *const Param, passing: *mut c_void) -> c_in
         if !algorithm.is_some_and(|it| passing.offered.manages(it)) {
             return 1;
         }
-        // SAFETY: the callback is libssl's, with its argument and the default provider's parameters.
+        // SAFETY: the callback is libssl's; it gets its argument and the default provider's parameters.
         unsafe { (passing.callback)(params, passing.argument) }
     })
 }
 
-/// A group that OpenSSL does not have, as libssl takes it.
+/// A group that OpenSSL does not have, in the form that libssl expects.
 struct Group {
-    /// What configurations, libssl and key management call it.
+    /// The name in configurations, libssl and key management.
     name: &'static CStr,
-    /// By the registry of TLS.
+    /// The number in the TLS registry.
     id: c_uint,
     security_bits: c_uint,
 }
@@ -120,7 +121,7 @@ impl Group {
     unsafe fn announce(&self, callback: Callback, argument: *mut c_void) -> c_int {
         let (mut id, mut security_bits) = (self.id, self.security_bits);
         let mut is_kem = 1;
-        // Since TLS 1.3, up to no version in particular, and not with DTLS.
+        // From TLS 1.3 on, without an upper limit, and not with DTLS.
         let (mut tls_min, mut tls_max) = (0x0304, 0);
         let (mut dtls_min, mut dtls_max) = (-1, -1);
         let text = |key, text: &CStr| Param::giving_text(key, text.to_bytes_with_nul());
@@ -137,7 +138,7 @@ impl Group {
             Param::asking_for_int(c"tls-max-dtls", &mut dtls_max),
             Param::END,
         ];
-        // SAFETY: an array that ends as it must, of values that stay, and an argument that is the callback's.
+        // SAFETY: the array ends with `Param::END`, its values outlive the call, and the argument is the callback's.
         unsafe { callback(params.as_ptr(), argument) }
     }
 }

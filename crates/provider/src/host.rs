@@ -1,18 +1,18 @@
-//! The release of the libcrypto that has loaded this provider: what its default provider has, this one
-//! has too.
+//! The release of the libcrypto that has loaded this provider: what its default provider supports, this one supports
+//! too.
 
-/// Major, minor and patch number.
+/// The major, minor and patch number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Host(u16, u16, u16);
 
 impl Host {
-    /// By what the core tells as its version, as in `3.0.19`; the first release with providers if that is
-    /// nothing.
+    /// Parses the version that the core reports, such as `3.0.19`. Without one, returns the first release with
+    /// providers.
     pub(crate) fn of(version: Option<&str>) -> Self {
         let mut numbers = version.unwrap_or_default().split('.');
         let mut number = || {
             let text = numbers.next()?;
-            // Of a version that is not out yet, as in `4.0.3-dev`.
+            // A version that is not released yet looks like `4.0.3-dev`.
             text.split('-').next()?.parse().ok()
         };
         match (number(), number()) {
@@ -21,54 +21,54 @@ impl Host {
         }
     }
 
-    /// Whether libssl takes a group of TLS only from the provider that it gets the group's keys from.
+    /// Whether libssl takes a group of TLS only from the provider of the group's keys.
     pub(crate) fn takes_groups_of_one_provider(self) -> bool {
         self < Self(3, 5, 0)
     }
 
-    /// Whether every key management of a type makes reading a key of it slower, and providers are asked at each search that
-    /// OpenSSL has not kept the result of. Releases before 3.0.8 may ask a provider once for each operation.
+    /// Whether every key management of a type makes reading a key of that type slower, and providers are asked at each
+    /// search whose result OpenSSL has not cached. Releases before 3.0.8 may ask a provider once for each operation.
     pub(crate) fn reads_keys_by_names(self) -> bool {
         self >= Self(3, 0, 8) && self < Self(3, 2, 0)
     }
 
-    /// Whether AES-GCM tells that an IV was random.
+    /// Whether AES-GCM reports that an IV was random.
     pub(crate) fn has_iv_generated(self) -> bool {
         self >= Self(3, 4, 0)
     }
 
-    /// Whether a context that was begun for a message takes what it is to sign for a message, and not for a digest.
+    /// Whether a context that was initialized for a message signs its input as a message, and not as a digest.
     pub(crate) fn signs_messages(self) -> bool {
         self >= Self(3, 4, 0)
     }
 
-    /// Whether there are objects for symmetric keys (EVP_SKEY(3)).
+    /// Whether symmetric keys are objects (EVP_SKEY(3)).
     pub(crate) fn has_symmetric_keys(self) -> bool {
         self >= Self(3, 5, 0)
     }
 
-    /// Whether a cipher tells that it encrypts and then authenticates.
+    /// Whether a cipher reports that it encrypts and then authenticates.
     pub(crate) fn has_encrypt_then_mac(self) -> bool {
         self >= Self(3, 6, 0)
     }
 
-    /// Whether the sizes of an IV and of a tag of AES-GCM may be asked for, with no place for them.
+    /// Whether the IV and tag sizes of AES-GCM can be asked for without a buffer.
     pub(crate) fn tells_sizes(self) -> bool {
         self >= Self(3, 6, 0)
     }
 
-    /// Whether keys tell their security category (NIST's call for post-quantum algorithms, 4.A.5).
+    /// Whether keys report their security category (NIST's call for post-quantum algorithms, 4.A.5).
     pub(crate) fn has_security_categories(self) -> bool {
         self >= Self(3, 6, 0)
     }
 
-    /// Whether a parameter that is given twice is refused, by those that look for theirs in one pass.
+    /// Whether a repeated parameter is refused by algorithms that read theirs in one pass.
     pub(crate) fn refuses_repetition(self) -> bool {
         self >= Self(3, 6, 0)
     }
 
-    /// Whether AEADs are as in 4.0: an end without a tag to compare with tells so, and AES-GCM has a random
-    /// IV as soon as it is asked for.
+    /// Whether AEADs behave as in 4.0: the end of a message without an expected tag raises an error, and AES-GCM makes
+    /// a random IV as soon as the IV is asked for.
     pub(crate) fn has_aeads_of_4_0(self) -> bool {
         self >= Self(4, 0, 0)
     }

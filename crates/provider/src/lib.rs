@@ -29,10 +29,10 @@
 //!                      allocator.rs  whether its memory belongs to this process alone
 //! ```
 //!
-//! The library exports these two functions alone and takes no symbol of libcrypto, so it runs inside
-//! programs that link OpenSSL statically. It uses the core through the table that the core hands it. It
-//! refuses a wrong input as the default provider does, with the same error codes. Wrong options of
-//! Oarlock's own leave the work to the default provider.
+//! The library exports only these two functions and imports no symbol of libcrypto, so it runs inside programs that
+//! link OpenSSL statically. It uses the core through the table that the core passes. It rejects wrong input as the
+//! default provider does, with the same error codes. If Oarlock's own options are wrong, the default provider does the
+//! work.
 
 mod abi;
 mod algorithms;

@@ -1,21 +1,21 @@
-//! The libcrypto that has loaded the provider, and what it has under a name. Nothing is opened for it.
+//! The libcrypto that has loaded the provider, and its symbols. Nothing is opened for this.
 //!
-//! Objects are told apart by where they lie. dladdr(3) would tell as well, but it looks through all symbols of an object:
-//! 11 us each time in libcrypto.
+//! Objects are identified by their addresses. dladdr(3) would work too, but it searches all symbols of an object: 11 us
+//! each time in libcrypto.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, OsStr, c_int, c_void};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-/// The very object that has loaded the provider: a process may have more than one libcrypto.
+/// The object that has loaded the provider: a process may have more than one libcrypto.
 pub(crate) struct Libcrypto {
     /// Empty for the main program.
     name: CString,
     place: Place,
 }
 
-/// The addresses of an object, from its first to past its last segment.
+/// The address range of an object, from its first segment to the end of its last.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Place {
     start: usize,
@@ -23,19 +23,19 @@ struct Place {
 }
 
 impl Libcrypto {
-    /// The libcrypto that one of its functions is in.
+    /// Returns the libcrypto that contains the function `of_core`.
     pub(crate) fn of(of_core: *const c_void) -> Option<Self> {
         let mut search = Search {
             address: of_core as usize,
             found: None,
         };
         let place = std::ptr::from_mut(&mut search).cast();
-        // SAFETY: `is_object_of` is called for each object while this call lasts, with that place.
+        // SAFETY: `is_object_of` is called for each object during this call, with that place.
         unsafe { libc::dl_iterate_phdr(Some(is_object_of), place) };
         search.found
     }
 
-    /// Its file; `None` if it is inside the main program.
+    /// Returns the library's file; `None` if it is part of the main program.
     pub(crate) fn file(&self) -> Option<PathBuf> {
         let name = OsStr::from_bytes(self.name.to_bytes());
         (!name.is_empty())
@@ -43,18 +43,18 @@ impl Libcrypto {
             .and_then(Result::ok)
     }
 
-    /// What it has under a name; `None` if it was linked into a program that shows no names.
+    /// Returns the address of a symbol; `None` if the library is linked into a program that exports none.
     pub(crate) fn symbol(&self, symbol: &CStr) -> Option<*mut c_void> {
-        // SAFETY: a name that ends with a zero.
+        // SAFETY: `symbol` ends with a zero.
         let global = unsafe { libc::dlsym(libc::RTLD_DEFAULT, symbol.as_ptr()) };
         Some(global).filter(|it| self.has(*it)).or_else(|| {
-            // Everything of the main program was found above.
+            // Everything in the main program was found above.
             self.name.to_bytes().starts_with(b"/").then_some(())?;
             let (name, flags) = (self.name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
-            // SAFETY: the object is loaded and has this name, so that nothing is opened, and no code of it is run.
+            // SAFETY: the object is loaded under this name, so nothing is opened and none of its code runs.
             let handle = unsafe { libc::dlopen(name, flags) };
             (!handle.is_null()).then_some(())?;
-            // SAFETY: the handle is good until it is given back, once; the object stays, as its core has called us.
+            // SAFETY: the handle is valid until it is closed, once; the object stays, since its core has called us.
             let local = unsafe {
                 let local = libc::dlsym(handle, symbol.as_ptr());
                 libc::dlclose(handle);
@@ -81,13 +81,13 @@ struct Search {
 }
 
 /// # Safety
-/// dl_iterate_phdr(3) calls, with an object and what `Libcrypto::of` gave it: the place of a search.
+/// dl_iterate_phdr(3) calls, with an object and the argument from `Libcrypto::of`: the place of a search.
 unsafe extern "C" fn is_object_of(
     info: *mut libc::dl_phdr_info,
     _: usize,
     search: *mut c_void,
 ) -> c_int {
-    // SAFETY: dl_iterate_phdr(3) gives an object with so many headers and a name that ends with a zero, and
+    // SAFETY: dl_iterate_phdr(3) passes an object with that many headers and a name that ends with a zero, and
     // `Libcrypto::of` the place of its search.
     let (info, headers, search) = unsafe {
         let info = &*info;
@@ -114,7 +114,7 @@ unsafe extern "C" fn is_object_of(
     let Some(place) = place.filter(|place| place.has(search.address)) else {
         return 0;
     };
-    // SAFETY: the name is not null, as was seen above, and ends with a zero.
+    // SAFETY: the name is not null, as checked above, and ends with a zero.
     let name = unsafe { CStr::from_ptr(info.dlpi_name) }.to_owned();
     search.found = Some(Libcrypto { name, place });
     1

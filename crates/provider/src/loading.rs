@@ -1,4 +1,4 @@
-//! What a provider is told that the module of a configuration loads (conf_module.rs), and what that learns of it.
+//! What conf_module.rs tells the provider that it loads, and what it learns from the provider.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -7,11 +7,11 @@ use std::ptr::null;
 
 use crate::abi::Dispatch;
 
-/// Runs `load`, which loads a provider. Its section of the configuration has the `values` of [`KEYS`], null where it has
-/// none.
+/// Runs `load`, which loads a provider. Its section of the configuration has the `values` of [`KEYS`], with null for
+/// those that it lacks.
 ///
 /// # Safety
-/// The values are texts that end with a zero, until this returns.
+/// The values are texts that end with a zero and stay valid until this returns.
 pub(crate) unsafe fn with(values: [*const c_char; KEYS.len()], load: impl FnOnce()) {
     VALUES.set(Some(values));
     LAST.set((null(), null()));
@@ -19,11 +19,11 @@ pub(crate) unsafe fn with(values: [*const c_char; KEYS.len()], load: impl FnOnce
     VALUES.set(None);
 }
 
-/// What the section of the provider that is being loaded says of `key`; used at once.
+/// Returns the value of `key` in the section of the provider that is being loaded. It must be used at once.
 pub(crate) fn told(key: &CStr) -> Option<&'static CStr> {
     let at = KEYS.iter().position(|it| *it == key)?;
     let value = VALUES.get()?[at];
-    // SAFETY: `with` is at work, whose caller says that they are texts.
+    // SAFETY: `with` is running, and its caller promises that the values are texts.
     (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) })
 }
 
@@ -32,12 +32,12 @@ pub(crate) fn is_at_work() -> bool {
     VALUES.get().is_some()
 }
 
-/// The core with this `handle` and table has loaded a provider of this library.
+/// Records that the core with this `handle` and table has loaded a provider of this library.
 pub(crate) fn is_loaded(handle: *const c_void, core: *const Dispatch) {
     LAST.set((handle, core));
 }
 
-/// What [`is_loaded`] was told last, since [`with`] began.
+/// Returns the last arguments of [`is_loaded`] since [`with`] began.
 pub(crate) fn last() -> (*const c_void, *const Dispatch) {
     LAST.get()
 }
@@ -47,7 +47,7 @@ thread_local! {
     static LAST: Cell<(*const c_void, *const Dispatch)> = const { Cell::new((null(), null())) };
 }
 
-/// What a section may have.
+/// The keys that a section may have.
 pub(crate) const KEYS: [&CStr; 6] = [
     c"options",
     c"stats",

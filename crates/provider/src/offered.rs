@@ -1,4 +1,4 @@
-//! What is offered besides ciphers: lists by operation.
+//! Everything that is offered, except ciphers: lists by operation.
 
 use std::ffi::c_char;
 
@@ -7,14 +7,14 @@ use crate::abi::{
     OPERATION_KEYEXCH, OPERATION_KEYMGMT, OPERATION_MAC, OPERATION_SIGNATURE,
 };
 
-/// The lists. Each ends with [`Algorithm::END`], and none of them changes once the core has seen it.
+/// The lists. Each ends with [`Algorithm::END`], and none changes once the core has seen it.
 pub(crate) struct Offered {
     lists: [(i32, Vec<Algorithm>); 8],
-    /// Managements of keys for operations that look for them. Ends with [`Algorithm::END`].
+    /// Key managements for operations that look for them. Ends with [`Algorithm::END`].
     sought: Vec<Algorithm>,
-    /// Whether there are such: if not, they are in the list for everybody.
+    /// Whether `sought` is in use: if not, its entries are in the list for everybody.
     hides_keys: bool,
-    /// What the lists point to.
+    /// The tables that the lists point to.
     tables: Vec<Vec<Dispatch>>,
 }
 
@@ -36,14 +36,14 @@ impl Offered {
         self.sought.push(Algorithm::END);
     }
 
-    /// Adds an algorithm, with the functions of its table.
+    /// Adds an algorithm with its table of functions.
     pub(crate) fn add(
         &mut self,
         operation: i32,
         table: Vec<Dispatch>,
         algorithm: impl FnOnce(*const Dispatch) -> Algorithm,
     ) {
-        // The functions of a vector stay where they are when it moves.
+        // A vector's elements stay in place when the vector moves.
         let algorithm = algorithm(table.as_ptr());
         self.tables.push(table);
         let mut lists = self.lists.iter_mut();
@@ -64,19 +64,19 @@ impl Offered {
         }
     }
 
-    /// The managements of keys for an operation that looks for them; `None` if they are in the list for everybody.
+    /// Returns the key managements for an operation that looks for them; `None` if they are in the list for everybody.
     pub(crate) fn sought(&self) -> Option<&[Algorithm]> {
         self.hides_keys.then_some(&self.sought)
     }
 
-    /// Whether keys of that type, in either case, are managed here.
+    /// Whether keys of type `name`, ignoring case, are managed here.
     pub(crate) fn manages(&self, name: &[u8]) -> bool {
         let open = self.list(OPERATION_KEYMGMT).unwrap_or_default().iter();
         let mut all = open.chain(&self.sought);
         all.any(|algorithm| algorithm.is_called(name))
     }
 
-    /// What is offered for an operation; `None` if that is nothing.
+    /// Returns what is offered for an operation; `None` if that is nothing.
     pub(crate) fn list(&self, operation: i32) -> Option<&[Algorithm]> {
         let mut lists = self.lists.iter();
         let (_, list) = lists.find(|(of, _)| *of == operation)?;
@@ -84,7 +84,7 @@ impl Offered {
     }
 }
 
-/// The operations with such a list.
+/// The operations that have a list.
 pub(crate) const OPERATIONS: [i32; 8] = [
     OPERATION_MAC,
     OPERATION_KDF,

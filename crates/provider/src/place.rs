@@ -1,9 +1,9 @@
-//! Places of a program's for a ciphertext or a secret, as OpenSSL hands them over (provider-kem(7)).
+//! A program's buffers for ciphertexts and secrets, as OpenSSL passes them (provider-kem(7)).
 #![allow(unsafe_code)]
 
 use crate::error::Reason;
 
-/// A place of the caller's with a place for its length. Either may be null.
+/// A buffer of the caller's and a place for its length. Either may be null.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) first: *mut u8,
@@ -19,26 +19,26 @@ impl Place {
         self.bytes.is_null()
     }
 
-    /// Whether the length says that there is room for so many bytes.
+    /// Whether the length says that the buffer has room for `bytes` bytes.
     pub(crate) fn has_room(self, bytes: usize) -> bool {
-        // SAFETY: the core's caller vouches for a length that is not null.
+        // SAFETY: the core's caller promises that a non-null pointer leads to a length.
         !self.bytes.is_null() && unsafe { *self.bytes } >= bytes
     }
 
-    /// Tells the length, if there is a place for it.
+    /// Stores the length, if there is a place for it.
     pub(crate) fn tell(self, bytes: usize) {
         if !self.bytes.is_null() {
-            // SAFETY: the core's caller vouches for a place that is not null.
+            // SAFETY: the core's caller promises that a non-null pointer leads to a place for a length.
             unsafe { *self.bytes = bytes };
         }
     }
 
-    /// The place, which has room for so many bytes, as the length says. The length is set again.
+    /// Returns the buffer, which has room for `bytes` bytes according to its length, and stores the new length.
     pub(crate) fn take(self, bytes: usize) -> Result<*mut u8, Reason> {
         if self.bytes.is_null() {
             return Err(Reason::NullLengthPointer);
         }
-        // SAFETY: the core's caller vouches for a place that is not null.
+        // SAFETY: the core's caller promises that the pointer, which is not null here, leads to a length.
         if unsafe { *self.bytes } < bytes {
             return Err(Reason::OutputBufferTooSmall);
         }

@@ -1,4 +1,4 @@
-//! What the provider keeps from its loading to its unloading.
+//! The provider's state from load to unload.
 #![allow(unsafe_code)]
 
 use std::ffi::{CString, c_char, c_int, c_void};
@@ -22,42 +22,42 @@ pub(crate) struct Provider {
     pub(crate) accelerator: Accelerator,
     pub(crate) errors: Errors,
     pub(crate) host: Host,
-    /// The counters of requests, if they are counted.
+    /// The counters of requests, if requests are counted.
     pub(crate) usage: Option<Arc<Usage>>,
-    /// How many of the private operations in lanes are among these counters.
+    /// The number of private operations in lanes that these counters include.
     pub(crate) lanes_counted: AtomicU64,
-    /// How much of the time that lanes have saved is among these counters.
+    /// The time saved by lanes, in nanoseconds, that these counters include.
     pub(crate) saved_counted: AtomicI64,
-    /// What it offers. Ends with [`Algorithm::END`].
+    /// The ciphers that it offers. Ends with [`Algorithm::END`].
     pub(crate) ciphers: Vec<Algorithm>,
-    /// The managements of keys for them. Ends with [`Algorithm::END`].
+    /// The key managements for the ciphers. Ends with [`Algorithm::END`].
     pub(crate) keys: Vec<Algorithm>,
-    /// What is offered besides ciphers and RSA.
+    /// The primitives that it offers in addition to ciphers and RSA.
     pub(crate) primitives: Vec<Primitive>,
-    /// What it offers besides ciphers, once the default provider was seen.
+    /// The lists of everything else that it offers, once the default provider was found.
     pub(crate) offered: OnceLock<Offered>,
-    /// What that is put around: the last to go.
+    /// The default provider's algorithms that `offered` wraps. Dropped after it.
     pub(crate) defaults: OnceLock<Box<Defaults>>,
     pub(crate) signer: Signer,
-    /// What reads files that the core has opened.
+    /// The core's functions that read files it has opened.
     pub(crate) bios: Bios,
     pub(crate) offers_rsa: bool,
-    /// What looks for other providers.
+    /// What is needed to look for other providers.
     pub(crate) search: Mutex<Search>,
-    /// Whether the default provider was seen: what it does not offer, a program is not to get from here.
+    /// Whether the default provider was found: a program that does without it must not get its algorithms here.
     pub(crate) has_default: AtomicBool,
     /// For `oarlock doctor`: what became of the calibration that the configuration names; empty if it names none.
     pub(crate) calibration: CString,
-    /// Oarlock's version and this library's build id.
+    /// Oarlock's version and this library's build ID.
     pub(crate) build: CString,
 }
 
-/// Functions of the core's that read its BIOs.
+/// The core's functions that read its BIOs.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Bios {
     /// Reads a line into a buffer of the given length, with a final NUL. Returns the number of bytes read.
     pub(crate) gets: Option<BioGets>,
-    /// Reads at most the given number of bytes, and stores how many there were. Returns 1 if there were any.
+    /// Reads up to the given number of bytes, and stores how many were read. Returns 1 if there were any.
     pub(crate) read: Option<BioRead>,
 }
 
@@ -65,7 +65,7 @@ pub(crate) type BioGets = unsafe extern "C" fn(*mut c_void, *mut c_char, c_int) 
 pub(crate) type BioRead =
     unsafe extern "C" fn(*mut c_void, *mut c_void, usize, *mut usize) -> c_int;
 
-/// What the core has given for the time until its end.
+/// The core's handle and table, valid until the core shuts down.
 pub(crate) struct Search {
     pub(crate) handle: *const c_void,
     pub(crate) core: *const Dispatch,
@@ -75,12 +75,12 @@ impl Provider {
     /// Whether the default provider is active, or was.
     ///
     /// # Safety
-    /// The core calls, so that it has not ended.
+    /// The core is calling, so it has not shut down.
     pub(crate) unsafe fn has_default(&self) -> bool {
         if !self.has_default.load(Ordering::Relaxed) {
             let search = self.search.lock().unwrap_or_else(PoisonError::into_inner);
-            // SAFETY: the core's table and handle, kept since `OSSL_provider_init`; the lock is held, so no
-            // other thread is in there.
+            // SAFETY: the core's table and handle, kept since `OSSL_provider_init`; the lock is held, so no other
+            // thread searches.
             if !unsafe { is_default_there(search.handle, search.core) } {
                 return false;
             }
@@ -89,17 +89,17 @@ impl Provider {
         true
     }
 
-    /// The default provider's RSA; `None` while that was not seen, or where RSA is not offered.
+    /// Returns the default provider's RSA; `None` while it was not found, or if RSA is not offered.
     pub(crate) fn default_rsa(&self) -> Option<&DefaultRsa> {
         self.defaults.get()?.rsa.as_ref()
     }
 
-    /// Whether a key may be of a provider that shows no more than its public half: such are all that are not OpenSSL's.
+    /// Whether a key may belong to a provider that exposes only public halves: any provider that is not OpenSSL's may.
     ///
     /// # Safety
-    /// The core calls, so that it has not ended.
+    /// The core is calling, so it has not shut down.
     pub(crate) unsafe fn may_keys_be_elsewhere(&self) -> bool {
-        // Not waited for without end: another thread may have had it when this process was forked.
+        // Do not wait without limit: another thread may have held the lock when this process was forked.
         for _ in 0..SEARCH_TRIES {
             let search = match self.search.try_lock() {
                 Ok(search) => search,
@@ -109,13 +109,13 @@ impl Provider {
                     continue;
                 }
             };
-            // SAFETY: the core's table and handle, kept since `OSSL_provider_init`; the lock was to be had.
+            // SAFETY: the core's table and handle, kept since `OSSL_provider_init`; this thread holds the lock.
             return unsafe { are_strangers_there(search.handle, search.core) };
         }
         true
     }
 
-    /// For `oarlock run --stats`: an operation that was done here.
+    /// Counts an operation that was done here, for `oarlock run --stats`.
     #[inline]
     pub(crate) fn count(&self, primitive: Primitive, performed: Performed) {
         if let Some(usage) = &self.usage {
@@ -123,16 +123,16 @@ impl Provider {
         }
     }
 
-    /// For `oarlock run --stats`: one private operation with an RSA key was `computed`.
+    /// Counts one private operation with an RSA key, `computed` in that way, for `oarlock run --stats`.
     pub(crate) fn count_private(&self, computed: Computed) {
         let Some(usage) = &self.usage else {
             return;
         };
         usage.record_private(computed, 1);
-        // What lanes have computed since the last time, for whomever.
+        // Adds what lanes have computed since the last time, for any request.
         let public_key = self.accelerator.stats().public_key;
         let saved = public_key.saved_ns;
-        // Whatever order threads come in, the differences add up to the last.
+        // In whatever order threads get here, the differences add up to the last value.
         usage.record_saved(saved - self.saved_counted.swap(saved, Ordering::Relaxed));
         let in_lanes = public_key.in_groups;
         let before = self.lanes_counted.fetch_max(in_lanes, Ordering::Relaxed);

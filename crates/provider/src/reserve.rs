@@ -1,19 +1,18 @@
 //! Memory for when the C library has none.
 //!
-//! A Rust program ends itself when an allocation fails, and this library must not end a program that
-//! is not its own: OpenSSL reports that memory is short and continues. Large allocations (rings, threads,
-//! messages) are tried, and the code does without them. Many small ones remain: a context, a handle, an
-//! entry of a list. If the C library refuses one of them, it comes from a reserve inside this library,
-//! which takes addresses, but no memory before it is needed (.bss).
+//! A Rust program aborts when an allocation fails, but this library must not abort a program that is not its own:
+//! OpenSSL reports that memory is short and continues. Large allocations (rings, threads, messages) are fallible, and
+//! the code does without them. Many small ones remain: a context, a handle, an entry of a list. If the C library
+//! refuses one of them, it comes from a reserve inside this library, which takes addresses, but no memory until it is
+//! used (.bss).
 //!
 //! ```text
 //! 64 slots of  256 bytes   handles, nodes, entries
 //! 64 slots of 4096 bytes   contexts, keys, lists
 //! ```
 //!
-//! One bit of a word stands for each slot, so that taking and returning one needs no lock and works after
-//! a fork.
-//! When no slot is left, the allocation fails as it would have without them.
+//! One bit of a word represents each slot, so taking and returning a slot needs no lock and works after a fork. When no
+//! slot is left, the allocation fails as it would without the reserve.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -24,16 +23,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[global_allocator]
 static ALLOCATOR: Reserved<System> = Reserved::new(System);
 
-/// An allocator, and a reserve for small requests that it refuses.
+/// An allocator with a reserve for small requests that it refuses.
 struct Reserved<A> {
     allocator: A,
     small: Slots<256>,
     large: Slots<4096>,
 }
 
-/// Slots of `BYTES`, a multiple of [`ALIGNMENT`].
+/// Slots of `BYTES` bytes, a multiple of [`ALIGNMENT`].
 struct Slots<const BYTES: usize> {
-    /// A bit for each slot that is in use.
+    /// One bit for each slot in use.
     taken: AtomicU64,
     memory: UnsafeCell<[Slot<BYTES>; SLOTS]>,
 }
@@ -42,7 +41,7 @@ struct Slots<const BYTES: usize> {
 #[repr(C, align(64))]
 struct Slot<const BYTES: usize>([u8; BYTES]);
 
-// SAFETY: `memory` is only handed out, a slot to one owner at a time, the thread that has set its bit in `taken`.
+// SAFETY: `memory` is only handed out, each slot to one owner at a time: the thread that has set its bit in `taken`.
 unsafe impl<const BYTES: usize> Sync for Slots<BYTES> {}
 
 impl<A> Reserved<A> {
@@ -54,7 +53,7 @@ impl<A> Reserved<A> {
         }
     }
 
-    /// Null if no slot is free.
+    /// Takes a slot. Returns null if none is free.
     fn take(&self, layout: Layout) -> *mut u8 {
         let slot = self.small.take(layout);
         if slot.is_null() {
@@ -64,7 +63,7 @@ impl<A> Reserved<A> {
         }
     }
 
-    /// The room behind an address, if that is a slot's.
+    /// Returns the size of the slot at an address; `None` if no slot is there.
     fn room(&self, address: *mut u8) -> Option<usize> {
         if self.small.place(address).is_some() {
             Some(256)
@@ -73,22 +72,21 @@ impl<A> Reserved<A> {
         }
     }
 
-    /// Whether `address` was that of a slot.
+    /// Returns a slot. Returns whether `address` was a slot's.
     ///
     /// # Safety
-    /// If it is, the caller is its owner, and does not use it any more.
+    /// If it is, the caller owns the slot and no longer uses it.
     unsafe fn give(&self, address: *mut u8) -> bool {
-        // SAFETY: the caller owns the slot, if it is one, and does not use it any more.
+        // SAFETY: the caller owns the slot, if it is one, and no longer uses it.
         unsafe { self.small.give(address) || self.large.give(address) }
     }
 }
 
-// SAFETY: memory is that of the allocator, or a slot that has the size and the alignment and no other
-// owner until it is given back. Whose an address is, it says itself: slots lie in `self`, which is
-// not the allocator's to hand out. Nothing here panics.
+// SAFETY: memory comes from the allocator, or is a slot that has the size and the alignment and no other owner until it
+// is returned. The address tells which: slots lie in `self`, which the allocator cannot hand out. Nothing here panics.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Reserved<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the layout is the caller's, whose duties are the same.
+        // SAFETY: the layout is the caller's, whose duties are the same as here.
         let memory = unsafe { self.allocator.alloc(layout) };
         if memory.is_null() {
             self.take(layout)
@@ -98,7 +96,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Reserved<A> {
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the layout is the caller's, whose duties are the same.
+        // SAFETY: the layout is the caller's, whose duties are those of `alloc_zeroed`.
         let memory = unsafe { self.allocator.alloc_zeroed(layout) };
         if !memory.is_null() {
             return memory;
@@ -112,7 +110,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Reserved<A> {
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller gives back what it owns; if it is no slot, the allocator made it.
+        // SAFETY: the caller returns what it owns; if that is no slot, the allocator made it.
         unsafe {
             if !self.give(memory) {
                 self.allocator.dealloc(memory, layout);
@@ -125,8 +123,8 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Reserved<A> {
         if room.is_some_and(|room| bytes <= room) {
             return memory;
         }
-        // SAFETY: the caller's duties are those of `realloc`: `bytes` rounded up to the alignment
-        // does not overflow, and is not 0. What is not in a slot is the allocator's.
+        // SAFETY: the caller's duties are those of `realloc`: `bytes` rounded up to the alignment does not overflow,
+        // and is not 0. What is not in a slot is the allocator's.
         unsafe {
             if room.is_none() {
                 let moved = self.allocator.realloc(memory, layout, bytes);
@@ -140,7 +138,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Reserved<A> {
                 None => self.take(wanted),
             };
             if !moved.is_null() {
-                // The old memory is as long as its layout, the new one as `bytes`, and they are two.
+                // The old memory is as long as its layout, the new memory has `bytes` bytes, and the two are disjoint.
                 copy_nonoverlapping(memory, moved, bytes.min(layout.size()));
                 self.dealloc(memory, layout);
             }
@@ -161,7 +159,7 @@ impl<const BYTES: usize> Slots<BYTES> {
         if layout.size() > BYTES || layout.align() > ALIGNMENT {
             return null_mut();
         }
-        // Acquire: what its last owner did with a slot comes before.
+        // Acquire: the last owner's accesses to the slot happen before this.
         let taken = self
             .taken
             .fetch_update(Ordering::Acquire, Ordering::Relaxed, |taken| {
@@ -176,21 +174,21 @@ impl<const BYTES: usize> Slots<BYTES> {
         }
     }
 
-    /// Which slot begins at an address.
+    /// Returns the number of the slot that contains an address.
     fn place(&self, address: *mut u8) -> Option<usize> {
         let offset = (address as usize).wrapping_sub(self.first() as usize);
         (offset < SLOTS * BYTES).then_some(offset / BYTES)
     }
 
-    /// Whether `address` was one of its slots.
+    /// Returns a slot. Returns whether `address` was one of its slots.
     ///
     /// # Safety
-    /// If it was, the caller owns that slot, and does not use it any more.
+    /// If it was, the caller owns that slot and no longer uses it.
     unsafe fn give(&self, address: *mut u8) -> bool {
         let Some(place) = self.place(address) else {
             return false;
         };
-        // Release: what was done with the slot comes before its next owner.
+        // Release: the owner's accesses to the slot happen before those of its next owner.
         self.taken.fetch_and(!(1 << place), Ordering::Release);
         true
     }
@@ -200,7 +198,7 @@ impl<const BYTES: usize> Slots<BYTES> {
     }
 }
 
-/// The number of slots of each kind: as many as a word has bits.
+/// The number of slots of each kind: the bits of a word.
 const SLOTS: usize = 64;
 /// The alignment of a slot: that of the widest register.
 const ALIGNMENT: usize = 64;
@@ -212,7 +210,7 @@ mod tests {
 
     use super::*;
 
-    /// The C library's, until it has no more.
+    /// The C library's allocator, until it has no more memory.
     struct Failing {
         is_spent: AtomicBool,
     }
@@ -223,7 +221,7 @@ mod tests {
             if self.is_spent.load(Ordering::Relaxed) {
                 return null_mut();
             }
-            // SAFETY: the layout is the caller's, whose duties are the same.
+            // SAFETY: the layout is the caller's, whose duties are those of `System`.
             unsafe { System.alloc(layout) }
         }
 
@@ -242,7 +240,7 @@ mod tests {
         Layout::from_size_align(bytes, 16).unwrap()
     }
 
-    /// What a reserve gives for as long as it has something, each filled with its number.
+    /// Takes everything that a reserve has, and fills each slot with its number.
     fn exhaust(reserve: &Reserved<Failing>, layout: Layout) -> Vec<*mut u8> {
         let mut slots = Vec::new();
         loop {
@@ -251,15 +249,15 @@ mod tests {
             if slot.is_null() {
                 return slots;
             }
-            // SAFETY: it was allocated, as long as the layout.
+            // SAFETY: the slot was allocated, as long as the layout.
             unsafe { write_bytes(slot, slots.len() as u8, layout.size()) };
             slots.push(slot);
         }
     }
 
-    /// Whether all of it still has the number.
+    /// Whether every byte still has the number.
     fn holds(slot: *mut u8, bytes: usize, number: u8) -> bool {
-        // SAFETY: the callers allocated and filled it.
+        // SAFETY: the callers allocated and filled the slot.
         let slot = unsafe { std::slice::from_raw_parts(slot, bytes) };
         slot.iter().all(|byte| *byte == number)
     }
@@ -268,7 +266,7 @@ mod tests {
     fn nothing_is_taken_while_there_is_memory() {
         let reserve = Reserved::new(System);
         for bytes in [1, 256, 4096, 100_000] {
-            // SAFETY: it is given back as it was taken.
+            // SAFETY: the memory is returned as it was taken.
             unsafe {
                 let memory = reserve.alloc(layout(bytes));
                 assert!(reserve.room(memory).is_none());
@@ -290,9 +288,9 @@ mod tests {
                     assert!(holds(*slot, bytes, number as u8), "{bytes}");
                     assert_eq!(*slot as usize % ALIGNMENT, 0);
                 }
-                // SAFETY: these are what was allocated, once each.
+                // SAFETY: these slots were allocated, and each is returned once.
                 let give = |slot: &*mut u8| unsafe { reserve.dealloc(*slot, layout(bytes)) };
-                // One that comes back from the middle is the next to go.
+                // A slot that is returned from the middle is the next to be taken.
                 if let Some(slot) = slots.get(count / 3) {
                     give(slot);
                     assert_eq!(exhaust(&reserve, layout(bytes)), [*slot]);
@@ -314,7 +312,7 @@ mod tests {
     fn zeros_are_zeros_in_a_slot_that_was_used() {
         let reserve = spent();
         let slots = exhaust(&reserve, layout(256));
-        // SAFETY: the slots are given back once, and zeros taken for them.
+        // SAFETY: the slots are returned once, and zeroed ones taken for them.
         unsafe {
             for slot in &slots {
                 reserve.dealloc(*slot, layout(256));
@@ -328,7 +326,7 @@ mod tests {
     #[test]
     fn what_grows_keeps_what_it_holds() {
         let reserve = spent();
-        // SAFETY: each step goes on with what the one before returned.
+        // SAFETY: each step continues with the result of the one before.
         unsafe {
             let memory = reserve.alloc(layout(100));
             write_bytes(memory, 7, 100);
@@ -337,10 +335,10 @@ mod tests {
             let moved = reserve.realloc(memory, layout(256), 2000);
             assert_eq!(reserve.room(moved), Some(4096));
             assert!(holds(moved, 100, 7));
-            // There is no slot for more; it stays as it was.
+            // No slot is large enough for more; the memory stays as it was.
             assert!(reserve.realloc(moved, layout(2000), 8000).is_null());
             assert!(holds(moved, 100, 7));
-            // Back to the allocator, which has memory again, and out of it, when it has not.
+            // To the allocator, which has memory again, and back to a slot when it has none.
             reserve.allocator.is_spent.store(false, Ordering::Relaxed);
             let outside = reserve.realloc(moved, layout(2000), 8000);
             assert_eq!(reserve.room(outside), None);
@@ -360,14 +358,14 @@ mod tests {
             let mut held: Vec<(*mut u8, usize)> = Vec::new();
             for round in 0..20_000_usize {
                 let bytes = 1 + round * 37 % 4096;
-                // SAFETY: what was allocated is filled, looked at, and given back once.
+                // SAFETY: what was allocated is filled, checked, and returned once.
                 unsafe {
                     let slot = reserve.alloc(layout(bytes));
                     if !slot.is_null() {
                         write_bytes(slot, number, bytes);
                         held.push((slot, bytes));
                     }
-                    // The others may have them all.
+                    // The other threads may have all slots.
                     if !held.is_empty() && (slot.is_null() || held.len() > 40) {
                         let (slot, bytes) = held.remove(round % held.len());
                         assert!(holds(slot, bytes, number));
@@ -376,7 +374,7 @@ mod tests {
                 }
             }
             for (slot, bytes) in held {
-                // SAFETY: it was allocated with this layout, and is given back once.
+                // SAFETY: the slot was allocated with this layout, and is returned once.
                 unsafe { reserve.dealloc(slot, layout(bytes)) };
             }
         };

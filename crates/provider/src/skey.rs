@@ -1,8 +1,8 @@
 //! Symmetric keys as objects (EVP_SKEY(3), provider-skeymgmt(7)), which OpenSSL has since 3.5.
 //!
-//! A cipher takes such a key from its own provider alone, so a provider of ciphers must manage keys as well.
-//! As in the default provider there are keys for AES and keys for no particular algorithm. They can be
-//! imported, exported and freed, and have no name. A key never changes, and OpenSSL counts its references.
+//! A cipher accepts such a key only from its own provider, so a provider of ciphers must manage keys as well. As in the
+//! default provider, there are AES keys and keys for no particular algorithm. They can be imported, exported and freed,
+//! and have no name. A key never changes, and OpenSSL counts its references.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 use crate::abi::{Algorithm, Dispatch, Param, Params, SELECT_SECRET_KEY, skeymgmt_function};
 use crate::caught::catching;
 
-/// What stands behind a handle of OpenSSL's.
+/// The key behind a handle of OpenSSL's.
 pub(crate) struct SecretKey {
     kind: Kind,
     octets: Zeroizing<Vec<u8>>,
@@ -25,7 +25,7 @@ enum Kind {
     Aes,
 }
 
-/// What is offered, up to [`Algorithm::END`].
+/// Returns what is offered, up to [`Algorithm::END`].
 pub(crate) fn algorithms(are_offered: bool) -> Vec<Algorithm> {
     let mut algorithms = Vec::new();
     if are_offered {
@@ -40,18 +40,17 @@ pub(crate) fn algorithms(are_offered: bool) -> Vec<Algorithm> {
 }
 
 impl SecretKey {
-    /// The octets of a key that a cipher is given.
+    /// Returns the octets of a key that a cipher is given.
     ///
     /// # Safety
-    /// `key` is null or of [`import_aes`] or [`import_generic`], and is not freed within `'a`.
+    /// `key` is null or came from [`import_aes`] or [`import_generic`], and is not freed within `'a`.
     pub(crate) unsafe fn octets<'a>(key: *const c_void) -> Option<&'a [u8]> {
-        // SAFETY: the caller says that `key` is null or one that was imported here, and is not freed within
-        // `'a`.
+        // SAFETY: the caller promises that `key` is null or was imported here, and is not freed within `'a`.
         let key = unsafe { key.cast::<Self>().as_ref() }?;
         Some(&key.octets)
     }
 
-    /// `None` where the parameters hold no key of that kind, or memory is short.
+    /// Makes a key; `None` if the parameters hold no key of that kind, or memory is short.
     fn of(kind: Kind, selection: c_int, params: Params<'_>) -> Option<Self> {
         if selection & SELECT_SECRET_KEY == 0 {
             return None;
@@ -77,7 +76,7 @@ impl SecretKey {
         }
         let mut octets = Zeroizing::new(Vec::new());
         octets.try_reserve_exact(bytes).ok()?;
-        // SAFETY: the caller of OpenSSL vouches for so many bytes.
+        // SAFETY: the caller of OpenSSL promises that many bytes.
         octets.extend_from_slice(unsafe { std::slice::from_raw_parts(from, bytes) });
         Some(Self { kind, octets })
     }
@@ -85,7 +84,7 @@ impl SecretKey {
 
 struct Functions([Dispatch; 5]);
 
-// SAFETY: a table of functions, never written.
+// SAFETY: a table of key management functions, never written.
 unsafe impl Sync for Functions {}
 
 const fn functions(import: *const c_void, export: *const c_void) -> Functions {
@@ -123,7 +122,7 @@ unsafe extern "C" fn import_aes(
     selection: c_int,
     params: *mut Param,
 ) -> *mut c_void {
-    // SAFETY: the core's parameters of a key for AES are an array that ends.
+    // SAFETY: the core's parameters of an AES key are an array that ends.
     unsafe { import(Kind::Aes, selection, params) }
 }
 
@@ -142,7 +141,7 @@ unsafe extern "C" fn import_generic(
 /// `params` is null or an array that ends with [`Param::END`].
 unsafe fn import(kind: Kind, selection: c_int, params: *mut Param) -> *mut c_void {
     catching(null_mut(), || {
-        // SAFETY: the caller says that `params` is null or an array that ends.
+        // SAFETY: the caller promises that `params` is null or an array that ends.
         let params = unsafe { Params::new(params) };
         match SecretKey::of(kind, selection, params) {
             Some(key) => Box::into_raw(Box::new(key)).cast(),
@@ -151,35 +150,35 @@ unsafe fn import(kind: Kind, selection: c_int, params: *mut Param) -> *mut c_voi
     })
 }
 
-/// Takes parameters for the time of the call, and what the caller of the export wants to have with them.
+/// Takes parameters, valid for the duration of the call, and the argument of the export's caller.
 type Callback = unsafe extern "C" fn(*const Param, *mut c_void) -> c_int;
 
 /// # Safety
-/// As [`export`].
+/// As for [`export`].
 unsafe extern "C" fn export_aes(
     key: *const c_void,
     selection: c_int,
     callback: Option<Callback>,
     argument: *mut c_void,
 ) -> c_int {
-    // SAFETY: the core hands over a key of ours, and what an export needs.
+    // SAFETY: the core passes an AES key of ours, and what an export needs.
     unsafe { export(Kind::Aes, key, selection, callback, argument) }
 }
 
 /// # Safety
-/// As [`export`].
+/// As for [`export`].
 unsafe extern "C" fn export_generic(
     key: *const c_void,
     selection: c_int,
     callback: Option<Callback>,
     argument: *mut c_void,
 ) -> c_int {
-    // SAFETY: the core hands over a key of ours, and what an export needs.
+    // SAFETY: the core passes a generic key of ours, and what an export needs.
     unsafe { export(Kind::Generic, key, selection, callback, argument) }
 }
 
 /// # Safety
-/// `key` is null or of `import`, and is not freed during the call; `callback` may be called with `argument`.
+/// `key` is null or came from `import`, and is not freed during the call; `callback` may be called with `argument`.
 unsafe fn export(
     kind: Kind,
     key: *const c_void,
@@ -187,25 +186,24 @@ unsafe fn export(
     callback: Option<Callback>,
     argument: *mut c_void,
 ) -> c_int {
-    // SAFETY: the caller says that `key` is null or one that was imported here, and is not freed during the
-    // call.
+    // SAFETY: the caller promises that `key` is null or was imported here, and is not freed during the call.
     let key = unsafe { key.cast::<SecretKey>().as_ref() };
     let key = key.filter(|key| key.kind == kind && selection & SELECT_SECRET_KEY != 0);
     let (Some(key), Some(callback)) = (key, callback) else {
         return 0;
     };
     let params = [Param::giving_octets(c"raw-bytes", &key.octets), Param::END];
-    // SAFETY: the array ends as it must. The octets stay as long as the key, which is what
-    // EVP_SKEY_get0_raw_key(3) hands out.
+    // SAFETY: the array ends with `Param::END`. The octets live as long as the key, which EVP_SKEY_get0_raw_key(3)
+    // relies on.
     unsafe { callback(params.as_ptr(), argument) }
 }
 
 /// # Safety
-/// `key` is null or of `import`, and this is the last call with it.
+/// `key` is null or came from `import`, and this is the last call with it.
 unsafe extern "C" fn free(key: *mut c_void) {
     if !key.is_null() {
         catching((), || {
-            // SAFETY: of `import`, and this is the last call with it.
+            // SAFETY: the key came from `import`, and this is the last call with it.
             drop(unsafe { Box::from_raw(key.cast::<SecretKey>()) });
         });
     }

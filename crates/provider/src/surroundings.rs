@@ -1,5 +1,5 @@
-//! Which code runs here: the libcrypto that has loaded the provider, and the provider itself. A calibration holds for
-//! these two alone. Nothing is opened for it.
+//! Identifies the code that runs here: the libcrypto that has loaded the provider, and the provider itself. A
+//! calibration is valid only for these two. Nothing is opened for this.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -9,10 +9,11 @@ use oarlock_engine::costs::openssl::MadeFor;
 
 use crate::libcrypto::Libcrypto;
 
-/// What a calibration must have been made for. `of_core` is a function of the libcrypto that loads the provider.
+/// Returns what a calibration must have been made for. `of_core` is a function of the libcrypto that loads the
+/// provider.
 ///
 /// # Errors
-/// Why it cannot be known, in words.
+/// Explains in words why this cannot be determined.
 pub(crate) fn made_for(
     accelerator: &Accelerator,
     of_core: *const c_void,
@@ -20,10 +21,10 @@ pub(crate) fn made_for(
     let symbol = Libcrypto::of(of_core).and_then(|libcrypto| libcrypto.symbol(c"OpenSSL_version"));
     let symbol =
         symbol.ok_or("the program's OpenSSL is linked statically and does not show its version")?;
-    // SAFETY: what libcrypto has under this name is of this type since OpenSSL 1.1.
+    // SAFETY: libcrypto's function of this name has had this type since OpenSSL 1.1.
     let version = unsafe { std::mem::transmute::<*mut c_void, OpensslVersion>(symbol) };
-    // SAFETY: the function is in the library of the core, which stays loaded while it calls the
-    // provider; every version since 1.1 gives static texts for these two numbers.
+    // SAFETY: the function is in the core's library, which stays loaded while it calls the provider; every version
+    // since 1.1 returns static text for these two numbers.
     let (libcrypto, built) = unsafe { (text(version(VERSION)), text(version(BUILT_ON))) };
     Ok(MadeFor {
         provider: provider(),
@@ -34,7 +35,7 @@ pub(crate) fn made_for(
     })
 }
 
-/// Oarlock's version, and the build id of this library, which the linker makes from its content.
+/// Returns Oarlock's version and this library's build ID, which the linker computes from its content.
 pub(crate) fn provider() -> String {
     let mut id = String::new();
     for byte in build_id() {
@@ -54,14 +55,14 @@ unsafe fn text(text: *const c_char) -> String {
     if text.is_null() {
         return String::new();
     }
-    // SAFETY: the text is not null, and ends with a zero, as the caller says.
+    // SAFETY: the text is not null, and ends with a zero, as the caller promises.
     let text = unsafe { CStr::from_ptr(text) };
     text.to_string_lossy().into_owned()
 }
 
-/// As libcrypto reads it, which is not at all with more rights than the user's.
+/// Returns the variable as libcrypto reads it: empty if the program has more rights than its user.
 fn ia32cap() -> String {
-    // SAFETY: a name that ends with a zero; the text is copied before anything else is called.
+    // SAFETY: the name ends with a zero; the text is copied before anything else is called.
     unsafe { text(secure_getenv(c"OPENSSL_ia32cap".as_ptr())) }
 }
 
@@ -70,18 +71,18 @@ unsafe extern "C" {
     fn secure_getenv(name: *const c_char) -> *mut c_char;
 }
 
-/// The build id of the object that this function is in; empty if it was linked without.
+/// Returns the build ID of the object that contains this function; empty if it was linked without one.
 fn build_id() -> Vec<u8> {
     let mut id = Vec::new();
-    // SAFETY: `of_object` is called for each object while this call lasts, with the place of a vector.
+    // SAFETY: `of_object` is called for each object during this call, with a vector as its argument.
     unsafe { libc::dl_iterate_phdr(Some(of_object), std::ptr::from_mut(&mut id).cast()) };
     id
 }
 
 /// # Safety
-/// dl_iterate_phdr(3) calls, with an object and what `build_id` gave it: the place of a vector.
+/// dl_iterate_phdr(3) calls, with an object and the argument from `build_id`: a vector.
 unsafe extern "C" fn of_object(info: *mut libc::dl_phdr_info, _: usize, id: *mut c_void) -> c_int {
-    // SAFETY: dl_iterate_phdr(3) gives an object with so many headers, and `build_id` the place of its vector.
+    // SAFETY: dl_iterate_phdr(3) passes an object with that many headers, and `build_id` its vector.
     let (base, headers, id) = unsafe {
         let info = &*info;
         if info.dlpi_phdr.is_null() {
@@ -100,7 +101,7 @@ unsafe extern "C" fn of_object(info: *mut libc::dl_phdr_info, _: usize, id: *mut
     }
     for header in headers.iter().filter(|it| it.p_type == libc::PT_NOTE) {
         let start = base.wrapping_add(header.p_vaddr) as *const u8;
-        // SAFETY: a segment of notes is loaded with the object, at this address and with so many bytes.
+        // SAFETY: a segment of notes is loaded with the object, at this address and of this size.
         let notes = unsafe { std::slice::from_raw_parts(start, header.p_memsz as usize) };
         if let Some(found) = build_id_in(notes, (header.p_align as usize).max(4)) {
             *id = found.to_vec();
@@ -109,8 +110,8 @@ unsafe extern "C" fn of_object(info: *mut libc::dl_phdr_info, _: usize, id: *mut
     1
 }
 
-/// Returns the build ID in ELF notes (elf(5), "Notes"). Each note has the lengths of name and content, a type, and
-/// both, filled up to the alignment.
+/// Returns the build ID in ELF notes (elf(5), "Notes"). Each note has the lengths of its name and content, a type, the
+/// name and the content, the last two padded to the alignment.
 fn build_id_in(mut notes: &[u8], alignment: usize) -> Option<&[u8]> {
     const NT_GNU_BUILD_ID: usize = 3;
     loop {
@@ -129,7 +130,7 @@ fn build_id_in(mut notes: &[u8], alignment: usize) -> Option<&[u8]> {
     }
 }
 
-/// For the core, which asks for texts that end with a zero.
+/// Returns a C string for the core. Zeros in the text are removed.
 pub(crate) fn c_text(text: String) -> CString {
     CString::new(text.replace('\0', "")).unwrap_or_default()
 }

@@ -1,4 +1,5 @@
-//! Key derivation (provider-kdf(7)): what TLS and programs ask for most, without a fetch and in one allocation.
+//! Key derivation (provider-kdf(7)): the functions that TLS and programs use most, without a fetch and in one
+//! allocation.
 //!
 //! ```text
 //! settings.rs   what has been set, in the context itself
@@ -7,9 +8,9 @@
 //! tls1_prf.rs   the function of TLS 1.2 (EVP_KDF-TLS1_PRF(7))
 //! ```
 //!
-//! A context computes what is regular. As soon as something is not, such as a digest that we lack, a setting that is
-//! missing, too long or unknown, it makes a context of the default provider's, sets there what was set here, and passes
-//! everything on from then on. So what is refused, and with which error, is the default provider's to say.
+//! A context handles the regular cases. For anything else, such as a digest that we lack, or a setting that is missing,
+//! too long or unknown, it creates a context of the default provider with the same settings, and forwards every further
+//! call to it. So the default provider decides what is refused, and with which error.
 #![allow(unsafe_code)]
 
 mod hkdf;
@@ -31,24 +32,24 @@ use crate::default_provider::{DefaultAlgorithm, Defaults};
 use crate::offered::Offered;
 use crate::provider::Provider;
 
-/// A way to derive keys.
+/// A key derivation function.
 trait Kdf {
-    /// Where the default provider's is among [`Defaults::kdfs`].
+    /// The index of the default provider's implementation in [`Defaults::kdfs`].
     const INDEX: usize;
-    /// What counts it.
+    /// The primitive that its operations are counted under.
     const PRIMITIVE: Primitive;
 
-    /// What a parameter of this name sets; `None` for those that the default provider is to see.
+    /// Returns what a parameter of this name sets; `None` for those that the default provider must see.
     fn field(name: &[u8]) -> Option<Field>;
 
-    /// Whether this may be set as it is to be, after what was set before.
+    /// Whether `given` may be set here after the present settings.
     fn may_set(settings: &Settings, given: &settings::Given<'_>) -> bool;
 
-    /// Fills `output`; `None` where the default provider is to do it, or to refuse it.
+    /// Fills `output`; `None` if the default provider must do this, or refuse it.
     fn derive(settings: &Settings, output: &mut [u8]) -> Option<()>;
 }
 
-/// Adds one that is offered.
+/// Adds a function that is offered.
 pub(crate) fn offer(primitive: Primitive, defaults: &Defaults, offered: &mut Offered) {
     match primitive {
         Primitive::Tls13Kdf => offer_one::<tls13::Tls13>(defaults, offered),
@@ -83,9 +84,9 @@ fn offer_one<K: Kdf>(defaults: &Defaults, offered: &mut Offered) {
 /// A context, as OpenSSL holds it.
 struct Context {
     settings: Settings,
-    /// The default provider's context, once something was not regular. Null before.
+    /// The default provider's context, once something was not regular; null before.
     inner: *mut c_void,
-    /// The core tears no provider down that has a context.
+    /// The core does not tear down a provider that has a context.
     provider: *const Provider,
 }
 
@@ -93,7 +94,7 @@ impl Context {
     fn new(provider: *const Provider) -> Box<Self> {
         let mut context = Box::<Self>::new_uninit();
         let place = context.as_mut_ptr();
-        // SAFETY: the place is one for a context, of which each field is written.
+        // SAFETY: the memory is for a context, and each field is written.
         unsafe {
             Settings::put(&mut *(&raw mut (*place).settings).cast());
             (&raw mut (*place).inner).write(null_mut());
@@ -103,15 +104,15 @@ impl Context {
     }
 
     fn default<K: Kdf>(&self) -> Option<&DefaultAlgorithm<KdfFunctions>> {
-        // SAFETY: the core tears no provider down that has a context of a KDF.
+        // SAFETY: the core does not tear down a provider that has a KDF context.
         unsafe { default_of::<K>(self.provider) }
     }
 
-    /// Makes a context of the default provider's that is set as this one is.
+    /// Creates a context of the default provider with the same settings.
     fn replayed<K: Kdf>(&self) -> Option<*mut c_void> {
         let default = self.default::<K>()?;
         let params = self.settings.params::<K>();
-        // SAFETY: the default provider's functions with its context, and an array that ends as it must.
+        // SAFETY: the default provider's functions with its context, and an array that ends with `Param::END`.
         unsafe {
             let inner = default.functions.newctx?(default.context);
             if inner.is_null() {
@@ -127,7 +128,7 @@ impl Context {
         }
     }
 
-    /// Leaves this context's work to the default provider.
+    /// Hands this context's work to the default provider, and returns its context.
     fn leave<K: Kdf>(&mut self) -> Option<*mut c_void> {
         if self.inner.is_null() {
             self.inner = self.replayed::<K>()?;
@@ -135,7 +136,7 @@ impl Context {
         Some(self.inner)
     }
 
-    /// Takes parameters; `None` if they are not regular, and then none of them is set.
+    /// Sets parameters; `None` if they are not regular, and then none is set.
     fn set<K: Kdf>(&mut self, params: Params<'_>) -> Option<()> {
         let given = settings::Given::of(params, K::field)?;
         if !K::may_set(&self.settings, &given) {
@@ -150,7 +151,7 @@ impl Context {
         if !inner.is_null() {
             let free = self.default::<K>().and_then(|it| it.functions.freectx);
             if let Some(free) = free {
-                // SAFETY: the default provider's KDF frees a context of its own, which nobody else has.
+                // SAFETY: the default provider's KDF frees a context of its own, which nothing else uses.
                 unsafe { free(inner) };
             }
         }
@@ -162,7 +163,7 @@ impl Context {
 unsafe fn default_of<'a, K: Kdf>(
     provider: *const Provider,
 ) -> Option<&'a DefaultAlgorithm<KdfFunctions>> {
-    // SAFETY: the caller has the provider, which keeps what KDFs go by.
+    // SAFETY: the caller promises that the provider exists, which keeps the default provider's KDFs.
     unsafe { (*provider).defaults.get()?.kdfs[K::INDEX].as_ref() }
 }
 
@@ -175,11 +176,11 @@ unsafe extern "C" fn newctx<K: Kdf>(provider: *mut c_void) -> *mut c_void {
 }
 
 /// # Safety
-/// `context` is null or of `newctx` or `dupctx`, and this is the core's last call with it.
+/// `context` is null or came from `newctx` or `dupctx`, and this is the core's last call with it.
 unsafe extern "C" fn freectx<K: Kdf>(context: *mut c_void) {
     if !context.is_null() {
         catching((), || {
-            // SAFETY: of `newctx` or `dupctx`, and this is the core's last call with it.
+            // SAFETY: the KDF context came from `newctx` or `dupctx`, and this is the core's last call with it.
             let mut context = unsafe { Box::from_raw(context.cast::<Context>()) };
             context.drop_inner::<K>();
         });
@@ -187,10 +188,10 @@ unsafe extern "C" fn freectx<K: Kdf>(context: *mut c_void) {
 }
 
 /// # Safety
-/// `context` is null or a context of `K`, and no other call with it is under way.
+/// `context` is null or a context of `K`, and no other call uses it.
 unsafe extern "C" fn dupctx<K: Kdf>(context: *mut c_void) -> *mut c_void {
     catching(null_mut(), || {
-        // SAFETY: the core copies a context of `newctx` or `dupctx` that no other call uses, or null.
+        // SAFETY: the core copies null, or a context from `newctx` or `dupctx` that no other call uses.
         let Some(context) = (unsafe { context.cast::<Context>().as_ref() }) else {
             return null_mut();
         };
@@ -209,10 +210,10 @@ unsafe extern "C" fn dupctx<K: Kdf>(context: *mut c_void) -> *mut c_void {
 }
 
 /// # Safety
-/// As [`dupctx`].
+/// As for [`dupctx`].
 unsafe extern "C" fn reset<K: Kdf>(context: *mut c_void) {
     catching((), || {
-        // SAFETY: the core resets a context of `newctx` or `dupctx` that no other call uses, or null.
+        // SAFETY: the core resets null, or a context from `newctx` or `dupctx` that no other call uses.
         if let Some(context) = unsafe { context.cast::<Context>().as_mut() } {
             context.drop_inner::<K>();
             context.settings.reset();
@@ -221,7 +222,7 @@ unsafe extern "C" fn reset<K: Kdf>(context: *mut c_void) {
 }
 
 /// # Safety
-/// As [`dupctx`]; `params` is null or an array that ends with [`Param::END`].
+/// As for [`dupctx`]; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn set_ctx_params<K: Kdf>(context: *mut c_void, params: *mut Param) -> c_int {
     catching(0, || {
         // SAFETY: null or a context of ours that no other call uses; parameters that end.
@@ -247,7 +248,7 @@ unsafe extern "C" fn set_ctx_params<K: Kdf>(context: *mut c_void, params: *mut P
 }
 
 /// # Safety
-/// As [`set_ctx_params`]; `output` has so many bytes.
+/// As for [`set_ctx_params`]; `output` is null or has `bytes` bytes.
 unsafe extern "C" fn derive<K: Kdf>(
     context: *mut c_void,
     output: *mut u8,
@@ -255,8 +256,8 @@ unsafe extern "C" fn derive<K: Kdf>(
     params: *const Param,
 ) -> c_int {
     catching(0, || {
-        // SAFETY: null or a context of ours that no other call uses, whose provider is there; parameters that end; an output
-        // with so many bytes.
+        // SAFETY: null or a context of ours that no other call uses, whose provider exists; parameters that end; an
+        // output of `bytes` bytes.
         unsafe {
             let Some(context) = context.cast::<Context>().as_mut() else {
                 return 0;
@@ -275,7 +276,7 @@ unsafe extern "C" fn derive<K: Kdf>(
             let mut leave = || Some((context.leave::<K>()?, context.default::<K>()?.functions));
             match leave() {
                 Some((inner, functions)) => {
-                    // What is set already is not set again: a seed would be taken twice.
+                    // Do not set what is set already: a seed would be used twice.
                     let params = if is_set { null_mut() } else { params };
                     let derive = functions.derive;
                     derive.map_or(0, |derive| derive(inner, output, bytes, params))
@@ -287,7 +288,7 @@ unsafe extern "C" fn derive<K: Kdf>(
 }
 
 /// # Safety
-/// As [`set_ctx_params`].
+/// As for [`set_ctx_params`].
 unsafe extern "C" fn get_ctx_params<K: Kdf>(context: *mut c_void, params: *mut Param) -> c_int {
     catching(0, || {
         // SAFETY: null or a context of ours that no other call uses; parameters with places; the default provider's
@@ -317,7 +318,7 @@ unsafe extern "C" fn gettable_ctx_params<K: Kdf>(
     _context: *mut c_void,
     provider: *mut c_void,
 ) -> *const Param {
-    // SAFETY: the core asks with its provider what can be got of a KDF.
+    // SAFETY: the core passes its provider to ask what can be got from a KDF.
     unsafe { described::<K>(provider, |functions| functions.gettable_ctx_params) }
 }
 
@@ -327,11 +328,11 @@ unsafe extern "C" fn settable_ctx_params<K: Kdf>(
     _context: *mut c_void,
     provider: *mut c_void,
 ) -> *const Param {
-    // SAFETY: the core asks with its provider what can be set of a KDF.
+    // SAFETY: the core passes its provider to ask what can be set in a KDF.
     unsafe { described::<K>(provider, |functions| functions.settable_ctx_params) }
 }
 
-/// What the default provider says of its parameters.
+/// Returns the default provider's description of its parameters.
 ///
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core.
@@ -339,8 +340,8 @@ unsafe fn described<K: Kdf>(
     provider: *mut c_void,
     function: impl FnOnce(&KdfFunctions) -> Option<Describe>,
 ) -> *const Param {
-    // SAFETY: the caller hands over the core's provider. The default provider's function takes no notice of its first
-    // argument, which may be null.
+    // SAFETY: the caller passes the core's provider. The default provider's function ignores its first argument, which
+    // may be null.
     unsafe {
         let describe = || {
             let default = default_of::<K>(provider.cast())?;

@@ -1,4 +1,4 @@
-//! What has been set in a context of key derivation: of usual lengths, and in the context itself.
+//! The settings of a key derivation context: of usual lengths, and stored in the context itself.
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;
@@ -12,17 +12,17 @@ use crate::abi::{Param, Params};
 use crate::default_provider::hash_name;
 use crate::default_provider::rsa::named_for_oaep as hash_named;
 
-/// A setting.
+/// What a parameter sets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Field {
     Mode,
     Hash,
     Octets(Octets),
-    /// Octets of which several are joined.
+    /// Octets that several parameters contribute to.
     Joined(Octets),
 }
 
-/// The octets that may be set, as indices.
+/// The octet strings that can be set, as indices.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Octets {
     Key,
@@ -32,7 +32,7 @@ pub(super) enum Octets {
     Data,
 }
 
-/// How many [`Octets`] there are.
+/// The number of [`Octets`].
 const OCTETS: usize = 5;
 
 /// EVP_KDF_HKDF_MODE_*.
@@ -44,22 +44,21 @@ pub(super) enum Mode {
     ExpandOnly = 2,
 }
 
-/// What a call gives, which is set as a whole or not at all.
+/// The parameters of one call, which are set together or not at all.
 #[derive(Default)]
 pub(super) struct Given<'a> {
     pub(super) mode: Option<Mode>,
     hash: Option<Hash>,
     octets: [Option<&'a [u8]>; OCTETS],
-    /// What is joined to the first.
+    /// The parts that follow the first.
     joined: [Option<&'a [u8]>; JOINED_MAX],
 }
 
-/// How many parameters of a name are joined to the first: libssl gives a label, two random values and a digest at most.
+/// The number of parts that may follow the first: libssl passes a label, two random values and a digest at most.
 const JOINED_MAX: usize = 4;
 
 impl<'a> Given<'a> {
-    /// `None` for parameters that are not regular: unknown, of another type, empty, longer than there is room, or given
-    /// twice.
+    /// Reads parameters; `None` if they are not regular: unknown, of another type, empty, too long, or repeated.
     pub(super) fn of(params: Params<'a>, field: fn(&[u8]) -> Option<Field>) -> Option<Self> {
         if params.is_empty() {
             return None;
@@ -107,19 +106,19 @@ impl<'a> Given<'a> {
     }
 }
 
-/// What has been set. Wiped on drop.
+/// The settings. Wiped on drop.
 pub(super) struct Settings {
     pub(super) mode: Option<Mode>,
     pub(super) hash: Option<Hash>,
-    /// The lengths of octets; 0 for those that are not set.
+    /// The lengths of the octet strings; 0 for those that are not set.
     lengths: [u16; OCTETS],
-    /// Words, of which so many bytes are written, and the rest of the last word.
+    /// The words of each octet string. Only as many bytes as `lengths` says are initialized; whole words are wiped.
     words: [MaybeUninit<u64>; WORDS],
 }
 
-/// What [`Settings`] has room for in bytes, by [`Octets`]: whole words. A secret of TLS has 32 to 133 bytes.
+/// The room in [`Settings`] in bytes, by [`Octets`]: whole words. A secret of TLS has 32 to 133 bytes.
 const ROOM: [usize; OCTETS] = [160, 64, 16, 32, 256];
-/// The first word of each.
+/// The first word of each octet string.
 const FIRST: [usize; OCTETS] = {
     let (mut first, mut at) = ([0; OCTETS], 1);
     while at < OCTETS {
@@ -131,11 +130,11 @@ const FIRST: [usize; OCTETS] = {
 const WORDS: usize = FIRST[OCTETS - 1] + ROOM[OCTETS - 1] / 8;
 
 impl Settings {
-    /// Makes one without settings in `place`. The octets stay as they are: to write them all takes longer than to derive
-    /// a key.
+    /// Makes empty settings in `place`. The octets stay uninitialized: writing them all takes longer than deriving a
+    /// key.
     pub(super) fn put(place: &mut MaybeUninit<Self>) -> &mut Self {
         let settings = place.as_mut_ptr();
-        // SAFETY: the place is one for settings, of which the octets may be anything.
+        // SAFETY: the memory is for settings, whose octets may be anything.
         unsafe {
             (&raw mut (*settings).mode).write(None);
             (&raw mut (*settings).hash).write(None);
@@ -144,11 +143,11 @@ impl Settings {
         }
     }
 
-    /// Octets that are set; none that are empty.
+    /// Returns octets that are set; `None` if they are empty.
     pub(super) fn get(&self, octets: Octets) -> Option<&[u8]> {
         let bytes = usize::from(self.lengths[octets as usize]);
         let first = self.words[FIRST[octets as usize]..].as_ptr().cast::<u8>();
-        // SAFETY: so many bytes were written there by `set`.
+        // SAFETY: `add` wrote that many bytes there.
         (bytes > 0).then(|| unsafe { std::slice::from_raw_parts(first, bytes) })
     }
 
@@ -171,18 +170,18 @@ impl Settings {
         }
     }
 
-    /// Writes `part` behind what is set. It fits, as [`Given::of`] has seen.
+    /// Appends `part` to octets. It fits, as [`Given::of`] has checked.
     fn add(&mut self, octets: Octets, part: &[u8]) {
         let at = usize::from(self.lengths[octets as usize]);
         let bytes = (at + part.len()).min(ROOM[octets as usize]);
         let part = &part[..bytes - at];
         let words = &mut self.words[FIRST[octets as usize]..][..ROOM[octets as usize] / 8];
-        // SAFETY: the room has as many bytes as `ROOM` says, and the part ends within it; it is the caller's.
+        // SAFETY: the room has as many bytes as `ROOM` says, and the part ends within it; the part is the caller's.
         unsafe {
             let place = words.as_mut_ptr().cast::<u8>().add(at);
             place.copy_from_nonoverlapping(part.as_ptr(), part.len());
         }
-        // No room is longer than 256 bytes.
+        // The longest room has 256 bytes.
         self.lengths[octets as usize] = bytes as u16;
     }
 
@@ -192,13 +191,13 @@ impl Settings {
         words.zeroize();
     }
 
-    /// Forgets everything.
+    /// Wipes all settings.
     pub(super) fn reset(&mut self) {
         (self.mode, self.hash) = (None, None);
         ALL.into_iter().for_each(|octets| self.clear(octets));
     }
 
-    /// Writes the same to `copy`, which has no settings.
+    /// Copies the settings to `copy`, which has none.
     pub(super) fn copy_to(&self, copy: &mut Self) {
         copy.mode = self.mode;
         copy.hash = self.hash;
@@ -209,13 +208,13 @@ impl Settings {
         }
     }
 
-    /// All of it for the default provider, by the names of `K`.
+    /// Returns all settings as parameters for the default provider, by the names of `K`.
     pub(super) fn params<K: Kdf>(&self) -> Vec<Param> {
         let mut params = Vec::with_capacity(NAMES.len() + 1);
         for name in NAMES {
             params.extend(match K::field(name.to_bytes()) {
                 Some(Field::Mode) => self.mode.map(|mode| {
-                    // A number is set by the text of its name, which is static.
+                    // A mode that was set by number is passed on by name, which is static.
                     Param::giving_text(name, mode.name().to_bytes())
                 }),
                 Some(Field::Hash) => self
@@ -268,7 +267,7 @@ const ALL: [Octets; OCTETS] = [
     Octets::Data,
 ];
 const MODES: [Mode; 3] = [Mode::ExtractAndExpand, Mode::ExtractOnly, Mode::ExpandOnly];
-/// Every name of a setting, of any way to derive keys.
+/// The names of all settings of all key derivation functions.
 const NAMES: [&CStr; 10] = [
     c"mode", c"digest", c"key", c"secret", c"salt", c"prefix", c"label", c"data", c"info", c"seed",
 ];

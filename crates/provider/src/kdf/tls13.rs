@@ -1,4 +1,5 @@
-//! The key schedule of TLS 1.3 (RFC 8446, 7.1), as libssl asks for it: a secret out of the one before, and a label of it.
+//! The key schedule of TLS 1.3 (RFC 8446, 7.1), as libssl uses it: it extracts a secret with the previous one, or
+//! expands a secret with a label.
 
 use oarlock_engine::Primitive;
 use oarlock_engine::hash::DIGEST_BYTES_MAX;

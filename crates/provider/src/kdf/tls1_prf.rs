@@ -1,4 +1,5 @@
-//! The function of TLS 1.2 (RFC 5246, 5). That of TLS 1.0 and 1.1, with MD5 and SHA-1, is the default provider's.
+//! The function of TLS 1.2 (RFC 5246, 5). The function of TLS 1.0 and 1.1, with MD5 and SHA-1, is left to the default
+//! provider.
 
 use oarlock_engine::Primitive;
 use oarlock_engine::kdf::tls12_prf;
@@ -21,7 +22,7 @@ impl Kdf for Tls1Prf {
         })
     }
 
-    /// Releases differ in whether a seed is added to the one before, or replaces it.
+    /// Releases differ in whether a seed is appended to the previous one or replaces it.
     fn may_set(settings: &Settings, given: &Given<'_>) -> bool {
         settings.get(Octets::Data).is_none() || !given.has(Octets::Data)
     }

@@ -1,8 +1,9 @@
-//! HMAC (RFC 2104, EVP_MAC-HMAC(7)). A key that is set again is recognised, and set up once.
+//! HMAC (RFC 2104, EVP_MAC-HMAC(7)). A key that is set again is recognized, and not set up again.
 //!
-//! A context computes what is regular. At anything else, such as a digest that we lack, a long key or the record of a TLS
-//! suite with CBC, it makes a context of the default provider's with the same digest and key, and passes everything on
-//! from then on. Copies of a context have one of these in common to copy: libssl makes a copy for each record.
+//! A context handles the regular cases. For anything else, such as a digest that we lack, a long key or the record of a
+//! TLS suite with CBC, it creates a context of the default provider with the same digest and key, and forwards every
+//! further call to it. All copies of a context share one such context to copy from: libssl makes a copy for each
+//! record.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -49,20 +50,20 @@ pub(super) fn offer(defaults: &Defaults, offered: &mut Offered) {
 
 /// A context, as OpenSSL holds it.
 struct Context {
-    /// What the next key is set up with.
+    /// The hash function that the next key is set up with.
     hash: Option<Hash>,
     /// A key that is set up.
     keyed: Option<Hmac>,
-    /// The default provider's context that copies with this key continue in.
+    /// The default provider's context with this key. All copies of this context copy it when they need their own.
     common: Option<Arc<OnceLock<MacContext>>>,
     message: Message,
     /// The default provider's context, once something was not regular.
     left: Option<MacContext>,
-    /// The core tears no provider down that has a context.
+    /// The core does not tear down a provider that has a context.
     provider: *const Provider,
 }
 
-/// How far the message is.
+/// The state of the message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Message {
     New,
@@ -83,11 +84,11 @@ impl Context {
     }
 
     fn default(&self) -> Option<&DefaultAlgorithm<MacFunctions>> {
-        // SAFETY: the core tears no provider down that has a context of HMAC.
+        // SAFETY: the core does not tear down a provider that has an HMAC context.
         unsafe { default_of(self.provider) }
     }
 
-    /// Takes parameters and then a key; `None` if either is not regular, and then nothing is set.
+    /// Sets parameters and then a key; `None` if either is not regular, and then nothing is set.
     fn set(&mut self, params: Params<'_>, key: Option<&[u8]>) -> Option<()> {
         let (mut hash, mut given) = (None, None);
         let taken = params.each(|name, value| match name {
@@ -103,7 +104,7 @@ impl Context {
         });
         taken.ok()?;
         let hash = hash.or(self.hash);
-        // One after the other, as the default provider sets them: the second counts.
+        // The default provider sets them in this order: the second wins.
         let key = key.or(given);
         if let Some(key) = key {
             let hash = hash?;
@@ -118,7 +119,7 @@ impl Context {
         Some(())
     }
 
-    /// Begins another message; `None` without a key.
+    /// Starts another message; `None` without a key.
     fn restart(&mut self) -> Option<()> {
         let keyed = self.keyed.as_mut()?;
         if self.message == Message::Begun {
@@ -128,7 +129,7 @@ impl Context {
         Some(())
     }
 
-    /// `None` where the default provider is to do it.
+    /// Appends data to the message; `None` if the default provider must do it.
     fn update(&mut self, data: &[u8]) -> Option<c_int> {
         let keyed = self.keyed.as_mut()?;
         if self.message == Message::Ended {
@@ -143,7 +144,7 @@ impl Context {
         Some(1)
     }
 
-    /// Writes the tag to the beginning of `output`, and returns its length; 0 after it was had.
+    /// Writes the tag to the beginning of `output` and returns its length, or 0 if the tag was already returned.
     fn finish(&mut self, output: &mut [u8; DIGEST_BYTES_MAX]) -> Option<usize> {
         let keyed = self.keyed.as_mut()?;
         if self.message == Message::Ended {
@@ -153,7 +154,7 @@ impl Context {
         Some(keyed.finish(output))
     }
 
-    /// Leaves this context's work to the default provider. `None` in the middle of a message, of which nothing was kept.
+    /// Hands this context's work to the default provider. `None` in the middle of a message, whose data were not kept.
     fn leave(&mut self) -> Option<&MacContext> {
         if self.left.is_none() {
             if self.message == Message::Begun {
@@ -166,24 +167,24 @@ impl Context {
         self.left.as_ref()
     }
 
-    /// Leaves a context in which nothing was set to the default provider, with a digest that is not ours, and returns whether it
-    /// took that. `None` where more is given than its name.
+    /// Hands a context without settings to the default provider, with a digest that is not ours, and returns whether it
+    /// accepted the digest. `None` if `params` has more than the digest's name.
     fn leave_with(&mut self, params: Params<'_>) -> Option<(&MacContext, bool)> {
         let is_new = self.left.is_none() && self.keyed.is_none() && self.hash.is_none();
         let name = params.only(c"digest").filter(|_| is_new)?.text()?;
-        // SAFETY: the core tears no provider down that has a context, such as this one.
+        // SAFETY: the core does not tear down a provider that has a context, such as this one.
         let defaults = unsafe { (*self.provider).defaults.get()? };
         let begun = defaults.hmac_digests.context(defaults.hmac.as_ref()?, name);
         let (left, is_set) = begun?;
         Some((self.left.insert(left), is_set))
     }
 
-    /// Makes a context of the default provider's with the same digest and key.
+    /// Creates a context of the default provider with the same digest and key.
     fn replayed(&self) -> Option<MacContext> {
         let Some(common) = &self.common else {
             return self.set_up();
         };
-        // Not by `get_or_init`, where others wait: a child that is forked in the meantime would wait forever.
+        // `get_or_init` would make others wait: a child that is forked during it would wait forever.
         if common.get().is_none() {
             let _ = common.set(self.set_up()?);
         }
@@ -204,7 +205,7 @@ impl Context {
         Some(left)
     }
 
-    /// Sets another hash function than that of the key, for the next one.
+    /// Sets the hash function for the next key, if it is not that of the present one.
     fn set_next_hash(&self, left: &MacContext) -> Option<()> {
         match self.hash {
             Some(hash) if self.keyed.as_ref().is_none_or(|it| it.hash() != hash) => {
@@ -232,20 +233,20 @@ impl Context {
     }
 }
 
-/// The default provider's context of a context of ours; `None` if it needs none.
+/// Returns the default provider's context in a context of ours; `None` if it has none.
 ///
 /// # Safety
-/// `context` is null or a context of ours, and no other call with it is under way.
+/// `context` is null or a context of ours, and no other call uses it.
 #[inline(always)]
 unsafe fn left<'a>(context: *mut c_void) -> Option<&'a MacContext> {
-    // SAFETY: the caller says that it is null or one of ours, which no other call uses.
+    // SAFETY: the caller promises that it is null or one of ours, which no other call uses.
     unsafe { context.cast::<Context>().as_ref()?.left.as_ref() }
 }
 
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core, which has not torn it down.
 unsafe fn default_of<'a>(provider: *const Provider) -> Option<&'a DefaultAlgorithm<MacFunctions>> {
-    // SAFETY: the caller says that the provider is there.
+    // SAFETY: the caller promises that the provider exists.
     unsafe { (*provider).defaults.get()?.hmac.as_ref() }
 }
 
@@ -258,28 +259,28 @@ unsafe extern "C" fn newctx(provider: *mut c_void) -> *mut c_void {
 }
 
 /// # Safety
-/// `context` is null or of `newctx` or `dupctx`, and this is the core's last call with it.
+/// `context` is null or came from `newctx` or `dupctx`, and this is the core's last call with it.
 unsafe extern "C" fn freectx(context: *mut c_void) {
     if !context.is_null() {
         catching((), || {
-            // SAFETY: a context of HMAC in a box, of `newctx` or `dupctx`, and this is the core's last call with it.
+            // SAFETY: a boxed HMAC context from `newctx` or `dupctx`, and this is the core's last call with it.
             drop(unsafe { Box::from_raw(context.cast::<Context>()) });
         });
     }
 }
 
 /// # Safety
-/// `context` is null or a context of ours, and no other call with it is under way.
+/// `context` is null or a context of ours, and no other call uses it.
 unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
     catching(null_mut(), || {
-        // SAFETY: the core copies a context of `newctx` or `dupctx` that no other call uses, or null.
+        // SAFETY: the core copies null, or an HMAC context from `newctx` or `dupctx` that no other call uses.
         let copy = unsafe { context.cast::<Context>().as_mut() }.and_then(Context::copy);
         copy.map_or(null_mut(), |copy| Box::into_raw(Box::new(copy)).cast())
     })
 }
 
 /// # Safety
-/// As [`dupctx`]; a key that is not null has so many bytes, and `params` is null or an array that ends with
+/// As for [`dupctx`]; a key that is not null has `key_bytes` bytes, and `params` is null or an array that ends with
 /// [`Param::END`].
 unsafe extern "C" fn init(
     context: *mut c_void,
@@ -315,7 +316,7 @@ unsafe extern "C" fn init(
                 Some((_, false)) => return 0,
                 None => {}
             }
-            // Whatever the message was, this ends it.
+            // This ends any message that was in progress.
             context.restart();
             context.leave().and_then(by).unwrap_or(0)
         })
@@ -323,7 +324,7 @@ unsafe extern "C" fn init(
 }
 
 /// # Safety
-/// As [`dupctx`]; `data` has so many bytes.
+/// As for [`dupctx`]; `data` has `bytes` bytes.
 unsafe extern "C" fn update(context: *mut c_void, data: *const u8, bytes: usize) -> c_int {
     // SAFETY: null or a context of ours that no other call uses; the default provider's function with its own, and the
     // caller's data.
@@ -347,7 +348,7 @@ unsafe extern "C" fn update(context: *mut c_void, data: *const u8, bytes: usize)
 }
 
 /// # Safety
-/// As [`dupctx`]; `written` is a place for a length, and `output` has room for as many bytes as `room` says.
+/// As for [`dupctx`]; `written` is a place for a length, and an `output` that is not null has room for `room` bytes.
 unsafe extern "C" fn finish(
     context: *mut c_void,
     output: *mut u8,
@@ -355,7 +356,7 @@ unsafe extern "C" fn finish(
     room: usize,
 ) -> c_int {
     // SAFETY: null or a context of ours that no other call uses; the default provider's function with its own, and the
-    // caller's places; the core tears no provider down that has a context.
+    // caller's places; the core does not tear down a provider that has a context.
     unsafe {
         let by =
             |left: &MacContext| Some(left.functions().finish?(left.at(), output, written, room));
@@ -387,7 +388,7 @@ unsafe extern "C" fn finish(
 }
 
 /// # Safety
-/// As [`dupctx`]; `params` is null or an array that ends with [`Param::END`].
+/// As for [`dupctx`]; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn set_ctx_params(context: *mut c_void, params: *mut Param) -> c_int {
     // SAFETY: null or a context of ours that no other call uses; the default provider's function with its own, and
     // parameters that end.
@@ -413,7 +414,7 @@ unsafe extern "C" fn set_ctx_params(context: *mut c_void, params: *mut Param) ->
 }
 
 /// # Safety
-/// As [`set_ctx_params`].
+/// As for [`set_ctx_params`].
 unsafe extern "C" fn get_ctx_params(context: *mut c_void, params: *mut Param) -> c_int {
     // SAFETY: null or a context of ours that no other call uses; the default provider's function with its own, and
     // parameters with places.
@@ -441,7 +442,7 @@ unsafe extern "C" fn gettable_ctx_params(
     _context: *mut c_void,
     provider: *mut c_void,
 ) -> *const Param {
-    // SAFETY: the core asks with its provider what can be got of a MAC.
+    // SAFETY: the core passes its provider to ask what can be got from a MAC.
     unsafe { described(provider, |functions| functions.gettable_ctx_params) }
 }
 
@@ -451,11 +452,11 @@ unsafe extern "C" fn settable_ctx_params(
     _context: *mut c_void,
     provider: *mut c_void,
 ) -> *const Param {
-    // SAFETY: the core asks with its provider what can be set of a MAC.
+    // SAFETY: the core passes its provider to ask what can be set in a MAC.
     unsafe { described(provider, |functions| functions.settable_ctx_params) }
 }
 
-/// What the default provider says of its parameters.
+/// Returns the default provider's description of its parameters.
 ///
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core.
@@ -463,8 +464,8 @@ unsafe fn described(
     provider: *mut c_void,
     function: impl FnOnce(&MacFunctions) -> Option<Describe>,
 ) -> *const Param {
-    // SAFETY: the caller hands over the core's provider. The default provider's HMAC takes no notice of its first
-    // argument, which may be null.
+    // SAFETY: the caller passes the core's provider. The default provider's HMAC ignores its first argument, which may
+    // be null.
     unsafe {
         let describe = || {
             let default = default_of(provider.cast())?;
@@ -474,5 +475,5 @@ unsafe fn described(
     }
 }
 
-/// From this length on, the time that OpenSSL saves with SHA-512 and its kind makes up for a context of its own.
+/// From this length on, OpenSSL's faster SHA-512 and its truncations make up for the cost of a second context.
 const LONG_BYTES: usize = 1024;

@@ -1,4 +1,4 @@
-//! A context of a signature: what was begun with it, and the same as a context of the default provider's.
+//! A context of a signature: its state, and how to reproduce that in a context of the default provider.
 #![allow(unsafe_code)]
 
 use std::ffi::{CString, c_int, c_void};
@@ -15,7 +15,7 @@ use crate::provider::Provider;
 
 /// A context, as OpenSSL holds it.
 pub(super) struct Context<P: Pure> {
-    /// The core tears no provider down that has a context.
+    /// The core does not tear down a provider that has a context.
     pub(super) provider: *const Provider,
     pub(super) properties: Option<CString>,
     pub(super) key: Option<Arc<Key<P>>>,
@@ -24,15 +24,15 @@ pub(super) struct Context<P: Pure> {
 
 /// The purpose of a context.
 pub(super) enum State {
-    /// Nothing yet.
+    /// Nothing was begun.
     Idle,
-    /// It signs or verifies messages.
+    /// The context signs or verifies messages.
     Begun(Work),
-    /// The default provider does it.
+    /// The default provider does the work.
     Elsewhere(Inner),
 }
 
-/// By which function it was begun.
+/// The function that began the work.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Work {
     DigestSign,
@@ -49,7 +49,7 @@ impl Work {
 }
 
 impl<P: Pure> Context<P> {
-    /// Another that goes on from here.
+    /// Returns a copy that continues from the same state.
     pub(super) fn copy(&self) -> Option<Self> {
         Some(Self {
             provider: self.provider,
@@ -64,12 +64,13 @@ impl<P: Pure> Context<P> {
     }
 
     pub(super) fn default(&self) -> Option<&DefaultAlgorithm<SignatureFunctions>> {
-        // SAFETY: a context of a signature keeps its provider: the core frees all of them before it tears that down.
+        // SAFETY: the core frees all contexts of a signature before it tears down their provider.
         let defaults = unsafe { (*self.provider).defaults.get()? };
         P::signatures(defaults)
     }
 
-    /// A context of the default provider's that is where this one is; `None` where it is there already, or cannot be made.
+    /// Creates a context of the default provider in the same state; `None` if this context has one already, or if that
+    /// fails.
     fn replayed(&self) -> Option<Inner> {
         let inner = Inner::new(self.default()?, self.properties.as_deref())?;
         let (functions, context) = (inner.functions(), inner.context);
@@ -96,7 +97,7 @@ impl<P: Pure> Context<P> {
         (is_there == 1).then_some(inner)
     }
 
-    /// Calls `call` with a context of the default provider's that is where this one is.
+    /// Calls `call` with a context of the default provider in the same state.
     pub(super) fn aside<T>(
         &self,
         call: impl FnOnce(&SignatureFunctions, *mut c_void) -> Option<T>,
@@ -112,7 +113,7 @@ impl<P: Pure> Context<P> {
         call(inner.functions(), inner.context)
     }
 
-    /// Has the default provider do the rest.
+    /// Hands the rest of the work to the default provider.
     pub(super) fn leave(&mut self) -> Option<&Inner> {
         if !matches!(self.state, State::Elsewhere(_)) {
             self.state = State::Elsewhere(self.replayed()?);
@@ -123,7 +124,7 @@ impl<P: Pure> Context<P> {
         }
     }
 
-    /// Signs a message, or tells how long signatures are; `None` where the default provider is to do it, or to refuse it.
+    /// Signs a message, or reports the length of signatures; `None` if the default provider must do it, or refuse it.
     pub(super) fn sign(&self, work: Work, message: &[u8], place: Place) -> Option<c_int> {
         if !matches!(self.state, State::Begun(begun) if begun == work) {
             return None;
@@ -134,10 +135,10 @@ impl<P: Pure> Context<P> {
             }
             let key = self.key.as_ref()?;
             let ours = key.ours()?;
-            // The message may lie where the signature goes.
+            // The message may overlap the place for the signature.
             let mut signature = vec![0; P::SIGNATURE_BYTES];
             key.on_enough_stack(|| ours.sign(message, &mut signature))??;
-            // SAFETY: the caller has room for as many bytes as a signature has.
+            // SAFETY: the caller has room for a whole signature, as checked above.
             unsafe { signature.as_ptr().copy_to(place.octets, signature.len()) };
             self.count(Performed::Signed);
         }
@@ -146,7 +147,7 @@ impl<P: Pure> Context<P> {
         Some(1)
     }
 
-    /// Verifies a signature of a message; `None` where the default provider is to do it, or to refuse it.
+    /// Verifies a signature of a message; `None` if the default provider must do it, or refuse it.
     pub(super) fn verify(&self, work: Work, message: &[u8], signature: &[u8]) -> Option<c_int> {
         if !matches!(self.state, State::Begun(begun) if begun == work) {
             return None;
@@ -159,7 +160,7 @@ impl<P: Pure> Context<P> {
     }
 
     fn count(&self, performed: Performed) {
-        // SAFETY: a context of a signature keeps its provider: the core frees it before it tears that down.
+        // SAFETY: the core frees a context of a signature, such as this one, before it tears down the provider.
         unsafe { &*self.provider }.count(P::PRIMITIVE, performed);
     }
 }

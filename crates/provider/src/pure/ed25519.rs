@@ -32,7 +32,7 @@ impl Ours for Ed25519Key {
         defaults.ed25519.keys.as_ref()
     }
 
-    /// A private key with another's public key is left to the default provider.
+    /// Makes a key. A private key with a public key that is not its own is left to the default provider.
     fn of(selection: c_int, params: Params<'_>, is_all: bool) -> Option<Self> {
         let (mut public, mut seed) = (None, None);
         let taken = params.each(|name, value| {

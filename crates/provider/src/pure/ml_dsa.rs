@@ -12,7 +12,7 @@ use crate::default_provider::functions::{KeyFunctions, SignatureFunctions};
 use crate::default_provider::{DefaultAlgorithm, Defaults};
 use crate::exported::Ours;
 
-/// A key of the parameter set that is there in [`MlDsa::ALL`].
+/// A key of the parameter set at index `SET` of [`MlDsa::ALL`].
 pub(super) enum MlDsaKey<const SET: usize> {
     Public(MlDsaPublicKey),
     Private(MlDsaPrivateKey),
@@ -39,7 +39,7 @@ impl<const SET: usize> Ours for MlDsaKey<SET> {
         defaults.ml_dsa[SET].keys.as_ref()
     }
 
-    /// A private key with another's public key is left to the default provider.
+    /// Makes a key. A private key with a public key that is not its own is left to the default provider.
     fn of(selection: c_int, params: Params<'_>, is_all: bool) -> Option<Self> {
         let (mut public, mut seed, mut private) = (None, None, None);
         let taken = params.each(|name, value| {
@@ -86,7 +86,7 @@ impl<const SET: usize> Ours for MlDsaKey<SET> {
             Some(seed) => Param::giving_octets(c"seed", &**seed),
             None => {
                 private.resize(Self::SET.private_key_bytes(), 0);
-                // An import refuses what was not written.
+                // An import refuses a key that was not written.
                 let _ = key.write_to(&mut private);
                 Param::giving_octets(c"priv", &private)
             }

@@ -1,5 +1,5 @@
-//! Signatures of whole messages, without a hash function before them: Ed25519 (RFC 8032) and ML-DSA (FIPS 204) by the engine,
-//! in the pure form alone. Everything else is the default provider's.
+//! Signatures of whole messages, without a hash function before them: Ed25519 (RFC 8032) and ML-DSA (FIPS 204) by the
+//! engine, only in the pure form. Everything else is left to the default provider.
 //!
 //! ```text
 //! ed25519.rs     keys of Ed25519
@@ -8,9 +8,10 @@
 //! signature.rs   the functions of signatures
 //! ```
 //!
-//! A context signs and verifies itself what comes in one piece and without parameters. At anything else, such as a context string,
-//! another instance or a message in pieces, it makes a context of the default provider's with the same key, and passes everything
-//! on from then on. What it fails to sign or to verify, the default provider does once more: so the error is its own.
+//! A context signs and verifies messages that come in one piece and without parameters. For anything else, such as a
+//! context string, another instance or a message in pieces, it creates a context of the default provider with the same
+//! key, and forwards every further call to it. If it fails to sign or to verify, the default provider repeats the
+//! operation, so the error is the default provider's.
 
 mod context;
 mod ed25519;
@@ -27,23 +28,24 @@ use crate::offered::Offered;
 
 /// Keys that sign whole messages.
 trait Pure: Ours {
-    /// The default provider's signatures.
+    /// Returns the default provider's signatures.
     fn signatures(defaults: &Defaults) -> Option<&DefaultAlgorithm<SignatureFunctions>>;
 
-    /// What counts them.
+    /// The primitive that operations are counted under.
     const PRIMITIVE: Primitive;
 
     /// The length in bytes of every signature.
     const SIGNATURE_BYTES: usize;
 
-    /// Fills `signature`, which has [`SIGNATURE_BYTES`](Self::SIGNATURE_BYTES); `None` where the default provider is to do it.
+    /// Fills `signature`, which has [`SIGNATURE_BYTES`](Self::SIGNATURE_BYTES) bytes; `None` if the default provider
+    /// must do it.
     fn sign(&self, message: &[u8], signature: &mut [u8]) -> Option<()>;
 
-    /// `None` where the signature is another's, or none.
+    /// Verifies a signature; `None` if it is not this key's signature of the message.
     fn verify(&self, message: &[u8], signature: &[u8]) -> Option<()>;
 }
 
-/// Adds one that is offered.
+/// Adds an algorithm that is offered.
 pub(crate) fn offer(primitive: Primitive, defaults: &Defaults, offered: &mut Offered) {
     match primitive {
         Primitive::Ed25519 => offer_one::<ed25519::Ed25519Key>(defaults, offered),
@@ -54,7 +56,7 @@ pub(crate) fn offer(primitive: Primitive, defaults: &Defaults, offered: &mut Off
     }
 }
 
-/// Keys and signatures together, or neither.
+/// Adds keys and signatures together, or neither.
 fn offer_one<P: Pure>(defaults: &Defaults, offered: &mut Offered) {
     let (Some(keys), Some(signatures)) = (P::default(defaults), P::signatures(defaults)) else {
         return;

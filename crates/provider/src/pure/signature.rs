@@ -1,4 +1,5 @@
-//! Signatures (provider-signature(7), EVP_SIGNATURE-ED25519(7), EVP_SIGNATURE-ML-DSA(7)): the functions that OpenSSL calls.
+//! Signatures (provider-signature(7), EVP_SIGNATURE-ED25519(7), EVP_SIGNATURE-ML-DSA(7)): the functions that OpenSSL
+//! calls.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int, c_void};
@@ -13,7 +14,7 @@ use crate::default_provider::functions::{Describe, SignatureFunctions};
 use crate::exported::{Key, Place, text};
 use crate::provider::Provider;
 
-/// The functions for OpenSSL.
+/// Returns the functions for OpenSSL.
 pub(super) fn table<P: Pure>(inner: &SignatureFunctions) -> Vec<Dispatch> {
     let mut table = Vec::new();
     offered!(table, inner, SignatureFunctions:
@@ -39,7 +40,7 @@ pub(super) fn table<P: Pure>(inner: &SignatureFunctions) -> Vec<Dispatch> {
         verify_message_update message_update::<P, false>,
         verify_message_final verify_message_final::<P>,
     );
-    // What takes no context is the default provider's own.
+    // Functions that take no context are the default provider's own.
     let id = SignatureFunctions::query_key_types;
     table.extend(
         inner
@@ -58,7 +59,7 @@ unsafe extern "C" fn newctx<P: Pure>(
 ) -> *mut c_void {
     catching(null_mut(), || {
         asked::has_found_keys();
-        // SAFETY: the core's query of properties, which ends with a zero, or null.
+        // SAFETY: the core's property query, which ends with a zero, or null.
         let properties = unsafe { text(properties) };
         Box::into_raw(Box::new(Context::<P> {
             provider: provider.cast(),
@@ -71,54 +72,55 @@ unsafe extern "C" fn newctx<P: Pure>(
 }
 
 /// # Safety
-/// `context` is null or of `newctx` or `dupctx`, and this is the core's last call with it.
+/// `context` is null or came from `newctx` or `dupctx`, and this is the core's last call with it.
 unsafe extern "C" fn freectx<P: Pure>(context: *mut c_void) {
     if !context.is_null() {
         catching((), || {
-            // SAFETY: a context of such signatures, of `newctx` or `dupctx`, and this is the core's last call with it.
+            // SAFETY: a boxed context of such signatures, from `newctx` or `dupctx`, and this is the core's last call
+            // with it.
             drop(unsafe { Box::from_raw(context.cast::<Context<P>>()) });
         });
     }
 }
 
 /// # Safety
-/// As [`with`].
+/// As for [`with`].
 unsafe extern "C" fn dupctx<P: Pure>(context: *mut c_void) -> *mut c_void {
     catching(null_mut(), || {
-        // SAFETY: null or a context of ours, which is read alone and which no other call uses.
+        // SAFETY: null or a context of ours, which is only read and which no other call uses.
         let copy = unsafe { context.cast::<Context<P>>().as_ref() }.and_then(Context::copy);
         copy.map_or(null_mut(), |copy| Box::into_raw(Box::new(copy)).cast())
     })
 }
 
-/// Calls `call` with a context; 0 without one, and where it gives nothing.
+/// Calls `call` with a context. Returns 0 without a context, or if `call` returns nothing.
 ///
 /// # Safety
-/// `context` is null or a context of ours, and no other call with it is under way.
+/// `context` is null or a context of ours, and no other call uses it.
 unsafe fn with<P: Pure>(
     context: *mut c_void,
     call: impl FnOnce(&mut Context<P>) -> Option<c_int>,
 ) -> c_int {
     catching(0, || {
-        // SAFETY: the caller says that it is null or a context of ours, which no other call uses.
+        // SAFETY: the caller promises that it is null or a context of ours, which no other call uses.
         let context = unsafe { context.cast::<Context<P>>().as_mut() };
         context.and_then(call).unwrap_or(0)
     })
 }
 
-/// Begins work of ours with a key, if `work` names any that is regular, or else has the default provider begin by `init`. A
-/// context that has a key goes on with it where none is given by the functions that are named after digests: `openssl speed`
-/// begins each signature so.
+/// Begins `work` with a key, if both are regular; otherwise has the default provider begin by `init`. If the functions
+/// named after digests pass no key, the context continues with the key that it has: `openssl speed` begins each
+/// signature this way.
 ///
 /// # Safety
-/// As [`with`]; `key` is null or a key of ours that is not freed during the call.
+/// As for [`with`]; `key` is null or a key of ours that is not freed during the call.
 unsafe fn begin<P: Pure>(
     context: *mut c_void,
     key: *mut c_void,
     work: Option<Work>,
     init: impl FnOnce(&SignatureFunctions, *mut c_void, *mut c_void) -> Option<c_int>,
 ) -> c_int {
-    // SAFETY: the caller answers for `context` as `with` wants it, and for the key.
+    // SAFETY: the caller meets the conditions of `with` for `context`, and keeps the key.
     unsafe {
         with::<P>(context, |context| {
             let key = Key::<P>::shared(key);
@@ -156,12 +158,12 @@ unsafe fn begin<P: Pure>(
     }
 }
 
-/// Whether parameters say no more than the version of TLS, which these signatures do not go by.
+/// Whether the only parameter is the TLS version, which these signatures ignore.
 ///
 /// # Safety
 /// `params` is null or an array that ends with [`Param::END`].
 unsafe fn are_plain(params: *const Param) -> bool {
-    // SAFETY: the caller says that they end.
+    // SAFETY: the caller promises that they end.
     let params = unsafe { Params::new(params.cast_mut()) };
     let are_plain = params.each(|key, _| match key {
         b"tls-version" => Ok(()),
@@ -171,14 +173,15 @@ unsafe fn are_plain(params: *const Param) -> bool {
 }
 
 /// # Safety
-/// As [`begin`]; `name` is null or ends with a zero, and `params` is null or an array that ends with [`Param::END`].
+/// As for [`begin`]; `name` is null or ends with a zero, and `params` is null or an array that ends with
+/// [`Param::END`].
 unsafe extern "C" fn digest_init<P: Pure, const SIGNS: bool>(
     context: *mut c_void,
     name: *const c_char,
     key: *mut c_void,
     params: *const Param,
 ) -> c_int {
-    // SAFETY: the core hands over a context of ours for messages, a key of ours, a name or null, and parameters.
+    // SAFETY: the core passes a context of ours for messages, a key of ours, a name or null, and parameters.
     unsafe {
         let is_plain = text(name).is_none_or(|name| name.is_empty()) && are_plain(params);
         let work = match SIGNS {
@@ -201,13 +204,13 @@ unsafe extern "C" fn digest_init<P: Pure, const SIGNS: bool>(
 }
 
 /// # Safety
-/// As [`begin`]; `params` is null or an array that ends with [`Param::END`].
+/// As for [`begin`]; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn message_init<P: Pure, const SIGNS: bool>(
     context: *mut c_void,
     key: *mut c_void,
     params: *const Param,
 ) -> c_int {
-    // SAFETY: the core hands over a context of ours to sign or verify messages with, a key of ours and parameters.
+    // SAFETY: the core passes a context of ours to sign or verify messages with, a key of ours and parameters.
     unsafe {
         let work = match SIGNS {
             true => Work::SignMessage,
@@ -224,16 +227,16 @@ unsafe extern "C" fn message_init<P: Pure, const SIGNS: bool>(
     }
 }
 
-/// Begins with digests of messages, which the default provider takes.
+/// Begins with digests of messages, which is left to the default provider.
 ///
 /// # Safety
-/// As [`message_init`].
+/// As for [`message_init`].
 unsafe extern "C" fn prehashed_init<P: Pure, const SIGNS: bool>(
     context: *mut c_void,
     key: *mut c_void,
     params: *const Param,
 ) -> c_int {
-    // SAFETY: the core hands over a context of ours for digests, a key of ours and parameters.
+    // SAFETY: the core passes a context of ours for digests, a key of ours and parameters.
     unsafe {
         begin::<P>(context, key, None, |inner, context, key| {
             let init = match SIGNS {
@@ -246,7 +249,7 @@ unsafe extern "C" fn prehashed_init<P: Pure, const SIGNS: bool>(
 }
 
 /// # Safety
-/// `data` is null or has as many bytes.
+/// `data` is null or has `bytes` bytes, valid for `'a`.
 unsafe fn slice<'a>(data: *const u8, bytes: usize) -> &'a [u8] {
     if data.is_null() || bytes == 0 {
         return &[];
@@ -256,7 +259,7 @@ unsafe fn slice<'a>(data: *const u8, bytes: usize) -> &'a [u8] {
 }
 
 /// # Safety
-/// As [`with`]; places and message that are not null have the lengths given with them.
+/// As for [`with`]; places and message that are not null have the lengths given with them.
 unsafe extern "C" fn sign<P: Pure>(
     context: *mut c_void,
     signature: *mut u8,
@@ -270,7 +273,7 @@ unsafe extern "C" fn sign<P: Pure>(
         bytes,
         room,
     };
-    // SAFETY: the core has a context of ours, a place for a signature, and a message with its length.
+    // SAFETY: the core passes a context of ours, a place for a signature, and a message with its length.
     unsafe {
         with::<P>(context, |context| {
             let given = slice(message, message_bytes);
@@ -292,7 +295,7 @@ unsafe extern "C" fn sign<P: Pure>(
 }
 
 /// # Safety
-/// As [`sign`].
+/// As for [`sign`].
 unsafe extern "C" fn digest_sign<P: Pure>(
     context: *mut c_void,
     signature: *mut u8,
@@ -306,7 +309,7 @@ unsafe extern "C" fn digest_sign<P: Pure>(
         bytes,
         room,
     };
-    // SAFETY: the core has a context of ours, a place for a signature or null, and a whole message with its length.
+    // SAFETY: the core passes a context of ours, a place for a signature or null, and a whole message with its length.
     unsafe {
         with::<P>(context, |context| {
             let given = slice(message, message_bytes);
@@ -328,7 +331,7 @@ unsafe extern "C" fn digest_sign<P: Pure>(
 }
 
 /// # Safety
-/// As [`with`]; signature and message that are not null have the lengths given with them.
+/// As for [`with`]; signature and message that are not null have the lengths given with them.
 unsafe extern "C" fn verify<P: Pure>(
     context: *mut c_void,
     signature: *const u8,
@@ -336,7 +339,7 @@ unsafe extern "C" fn verify<P: Pure>(
     message: *const u8,
     message_bytes: usize,
 ) -> c_int {
-    // SAFETY: the core has a context of ours, and a signature and a message with their lengths.
+    // SAFETY: the core passes a context of ours, and a signature and a message with their lengths.
     unsafe {
         with::<P>(context, |context| {
             let (given, signed) = (slice(signature, bytes), slice(message, message_bytes));
@@ -352,7 +355,7 @@ unsafe extern "C" fn verify<P: Pure>(
 }
 
 /// # Safety
-/// As [`verify`].
+/// As for [`verify`].
 unsafe extern "C" fn digest_verify<P: Pure>(
     context: *mut c_void,
     signature: *const u8,
@@ -360,7 +363,7 @@ unsafe extern "C" fn digest_verify<P: Pure>(
     message: *const u8,
     message_bytes: usize,
 ) -> c_int {
-    // SAFETY: the core has a context of ours, and a signature and a whole message with their lengths.
+    // SAFETY: the core passes a context of ours, and a signature and a whole message with their lengths.
     unsafe {
         with::<P>(context, |context| {
             let (given, signed) = (slice(signature, bytes), slice(message, message_bytes));
@@ -375,16 +378,16 @@ unsafe extern "C" fn digest_verify<P: Pure>(
     }
 }
 
-/// A message in pieces.
+/// Appends a piece to a message.
 ///
 /// # Safety
-/// As [`with`]; `data` has `bytes` bytes.
+/// As for [`with`]; `data` has `bytes` bytes.
 unsafe extern "C" fn message_update<P: Pure, const SIGNS: bool>(
     context: *mut c_void,
     data: *const u8,
     bytes: usize,
 ) -> c_int {
-    // SAFETY: the core has a context of ours; the default provider's function with its own, and the caller's data.
+    // SAFETY: the core passes a context of ours; the default provider's function gets its own, and the caller's data.
     unsafe {
         with::<P>(context, |context| {
             let inner = context.leave()?;
@@ -398,14 +401,14 @@ unsafe extern "C" fn message_update<P: Pure, const SIGNS: bool>(
 }
 
 /// # Safety
-/// As [`with`]; `bytes` is a place for a length, and a signature that is not null has `room` bytes.
+/// As for [`with`]; `bytes` is a place for a length, and a signature that is not null has `room` bytes.
 unsafe extern "C" fn sign_message_final<P: Pure>(
     context: *mut c_void,
     signature: *mut u8,
     bytes: *mut usize,
     room: usize,
 ) -> c_int {
-    // SAFETY: the core has a context of ours; the default provider's function with its own, and the caller's places.
+    // SAFETY: the core passes a context of ours; the default provider's function gets its own, and the caller's places.
     unsafe {
         with::<P>(context, |context| {
             let inner = context.leave()?;
@@ -416,9 +419,9 @@ unsafe extern "C" fn sign_message_final<P: Pure>(
 }
 
 /// # Safety
-/// As [`with`].
+/// As for [`with`].
 unsafe extern "C" fn verify_message_final<P: Pure>(context: *mut c_void) -> c_int {
-    // SAFETY: the core has a context of ours; the default provider's function with its own.
+    // SAFETY: the core passes a context of ours; the default provider's function gets its own.
     unsafe {
         with::<P>(context, |context| {
             let inner = context.leave()?;
@@ -428,9 +431,10 @@ unsafe extern "C" fn verify_message_final<P: Pure>(context: *mut c_void) -> c_in
 }
 
 /// # Safety
-/// As [`with`]; `params` is null or an array that ends with [`Param::END`].
+/// As for [`with`]; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn set_ctx_params<P: Pure>(context: *mut c_void, params: *mut Param) -> c_int {
-    // SAFETY: the core has a context of ours to set; the default provider's function with its own, and the core's parameters.
+    // SAFETY: the core passes a context of ours to set; the default provider's function gets its own, and the core's
+    // parameters.
     unsafe {
         with::<P>(context, |context| {
             if matches!(context.state, State::Begun(_)) && Params::new(params).is_empty() {
@@ -443,9 +447,9 @@ unsafe extern "C" fn set_ctx_params<P: Pure>(context: *mut c_void, params: *mut 
 }
 
 /// # Safety
-/// As [`set_ctx_params`].
+/// As for [`set_ctx_params`].
 unsafe extern "C" fn get_ctx_params<P: Pure>(context: *mut c_void, params: *mut Param) -> c_int {
-    // SAFETY: the core has a context of ours to read from; the default provider's function with its own, and places.
+    // SAFETY: the core passes a context of ours to read from; the default provider's function gets its own, and places.
     unsafe {
         with::<P>(context, |context| {
             context.aside(|inner, context| Some(inner.get_ctx_params?(context, params)))
@@ -454,29 +458,29 @@ unsafe extern "C" fn get_ctx_params<P: Pure>(context: *mut c_void, params: *mut 
 }
 
 /// # Safety
-/// As [`described`].
+/// As for [`described`].
 unsafe extern "C" fn gettable_ctx_params<P: Pure>(
     context: *mut c_void,
     provider: *mut c_void,
 ) -> *const Param {
-    // SAFETY: the core asks what can be got of a context of ours, or of none, and hands over its provider.
+    // SAFETY: the core passes its provider, and a context of ours or null, to ask what can be got.
     unsafe { described::<P>(context, provider, |functions| functions.gettable_ctx_params) }
 }
 
 /// # Safety
-/// As [`described`].
+/// As for [`described`].
 unsafe extern "C" fn settable_ctx_params<P: Pure>(
     context: *mut c_void,
     provider: *mut c_void,
 ) -> *const Param {
-    // SAFETY: the core asks what can be set to a context of ours, or to none, and hands over its provider.
+    // SAFETY: the core passes its provider, and a context of ours or null, to ask what can be set.
     unsafe { described::<P>(context, provider, |functions| functions.settable_ctx_params) }
 }
 
 /// Returns the default provider's description of its parameters.
 ///
 /// # Safety
-/// As [`with`]; `provider` is what `OSSL_provider_init` gave the core.
+/// As for [`with`]; `provider` is what `OSSL_provider_init` gave the core.
 unsafe fn described<P: Pure>(
     context: *mut c_void,
     provider: *mut c_void,
@@ -484,8 +488,8 @@ unsafe fn described<P: Pure>(
 ) -> *const Param {
     catching(null(), || {
         let describe = || {
-            // SAFETY: null or a context of ours that no other call uses, and the core's provider; the default provider's
-            // function with its own. Its lists are static.
+            // SAFETY: null or a context of ours that no other call uses, and the core's provider; the default
+            // provider's function gets its own. Its lists are static.
             unsafe {
                 let default = P::signatures((*provider.cast::<Provider>()).defaults.get()?)?;
                 let describe = function(&default.functions)?;
