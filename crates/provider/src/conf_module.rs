@@ -1,18 +1,18 @@
-//! The library as a module of OpenSSL's configuration (config(5)): a way to load the provider that leaves the choice of
-//! the others to the program.
+//! The library as a module of OpenSSL's configuration (config(5)): this loads the provider and leaves the choice of the
+//! other providers to the program.
 //!
 //! OpenSSL loads its default provider at the first fetch, unless a provider was loaded before. A configuration can only
-//! activate providers in a way that counts as loaded, and would have to activate the default provider too, also for a
-//! program that loads `base`, `null` or `fips` to be without it. A module of the configuration may load a provider
-//! without taking that choice away:
+//! activate providers in a way that counts as loading one. It would have to activate the default provider too, even for
+//! a program that loads `base`, `null` or `fips` to avoid it. A configuration module can load a provider without taking
+//! that choice away:
 //!
 //! ```text
 //! [openssl_init]
-//! oarlock = oarlock_sect                   1. this module: OSSL_PROVIDER_try_load(.., retain_fallbacks = 1), and clears 2
+//! oarlock = oarlock_sect                   1. this module: OSSL_PROVIDER_try_load(.., retain_fallbacks = 1); clears 2
 //! providers.oarlock = oarlock_providers    2. activates `default` and `oarlock`, where 1 found no libcrypto
 //! ```
 //!
-//! A program that has linked OpenSSL statically may hide its functions. There 2 is what loads the provider.
+//! A program that links OpenSSL statically may hide its functions. Then 2 loads the provider.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -24,14 +24,15 @@ use crate::entry::OSSL_provider_init;
 use crate::libcrypto::Libcrypto;
 use crate::loading::{self, KEYS};
 
-/// Loads the provider as the section of the module's value says. It never fails: a program without it goes on.
+/// Loads the provider as the section that the module's value names says. It never fails: the program continues without
+/// the provider.
 ///
 /// # Safety
-/// OpenSSL calls it, with a module and the configuration that is being carried out.
+/// OpenSSL calls it, with a module and the configuration that is being applied.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn OPENSSL_init(module: *mut c_void, conf: *mut c_void) -> c_int {
     catching(1, || {
-        // SAFETY: OpenSSL calls with a module and the configuration that it carries out.
+        // SAFETY: OpenSSL calls with a module and the configuration that it applies.
         unsafe { load(module, conf) };
         1
     })
@@ -43,28 +44,28 @@ unsafe fn load(module: *mut c_void, conf: *mut c_void) {
     if conf.is_null() {
         return;
     }
-    // The configuration begins with the address of its method, which lies in libcrypto (conftypes.h).
-    // SAFETY: `conf` is OpenSSL's, as the caller says, and not null; it has at least that member.
+    // The configuration starts with the address of its method, which lies in libcrypto (conftypes.h).
+    // SAFETY: `conf` is OpenSSL's, as the caller promises, and not null; it has at least that member.
     let method = unsafe { *conf.cast::<*const c_void>() };
     let Some(of) = Libcrypto::of(method).and_then(|libcrypto| Functions::of(&libcrypto)) else {
         return;
     };
-    // SAFETY: functions of the library that called, with its own objects; texts end with a zero, and those of the
-    // configuration stay while it is carried out.
+    // SAFETY: these are functions of the library that called, with its own objects. Texts end with a zero, and the
+    // configuration's texts stay valid while it is applied.
     unsafe {
         (of.set_mark)();
         let section = (of.section)(module);
         if !section.is_null() {
             let values = KEYS.map(|key| {
                 let value = (of.get_string)(conf, section, key.as_ptr());
-                // OpenSSL takes what a section lacks from the default one, whose values are the user's.
+                // OpenSSL takes a key that a section lacks from the default section, whose values belong to the user.
                 let is_users = value == (of.get_string)(conf, DEFAULT.as_ptr(), key.as_ptr());
                 if is_users { null() } else { value }
             });
-            // The values are texts of the configuration, which is there until then.
+            // The values are the configuration's texts, which outlive this call.
             loading::with(values, || load_into((of.context)(conf), conf, &of));
         }
-        // What is missing is no error.
+        // A missing provider is not an error.
         (of.pop_to_mark)();
     }
 }
@@ -72,28 +73,29 @@ unsafe fn load(module: *mut c_void, conf: *mut c_void) {
 /// # Safety
 /// As [`load`], with the library context that the configuration is for.
 unsafe fn load_into(context: *mut c_void, conf: *mut c_void, of: &Functions) {
-    // SAFETY: context, configuration and functions are of one libcrypto, as the caller says.
-    // `OSSL_provider_init` is a provider's entry point. Values of a configuration are texts that it has
-    // allocated and nobody else looks at while it is carried out; a shorter one fits into its place.
+    // SAFETY: context, configuration and functions are of one libcrypto, as the caller promises. `OSSL_provider_init`
+    // is a provider's entry point. The configuration's values are texts that it has allocated, and nothing else
+    // accesses them while it is applied; a shorter one fits in the same memory.
     unsafe {
         (of.add_builtin)(context, NAME.as_ptr(), OSSL_provider_init as *const c_void);
         let provider = (of.try_load)(context, NAME.as_ptr(), 1);
         if provider.is_null() {
             return;
         }
-        // What would activate them in its turn names an empty section from now on.
+        // The configuration's entries that would activate them again now name an empty section.
         for name in [DEFAULT, NAME] {
             let section = (of.get_string)(conf, PROVIDERS.as_ptr(), name.as_ptr());
             if !section.is_null() && CStr::from_ptr(section).to_bytes().starts_with(EMPTY) {
                 *section.cast_mut().add(EMPTY.len()) = 0;
             }
         }
-        // The reference that comes with it, so that it goes with its library context. It stays active.
+        // Drop the reference that comes with the load, so that the provider goes with its library context. It stays
+        // active.
         let (handle, core) = loading::last();
         match (handle == provider.cast_const()).then(|| References::of(core).free) {
             Some(Some(free)) => free(handle, 0),
             Some(None) => {}
-            // It was there before: a program may carry out its configuration twice.
+            // It was loaded before: a program may apply its configuration twice.
             None => {
                 (of.unload)(provider);
             }
@@ -102,13 +104,13 @@ unsafe fn load_into(context: *mut c_void, conf: *mut c_void, of: &Functions) {
 }
 
 functions! {
-    /// What the core offers for a provider.
+    /// The core's functions for a provider's references.
     References {
         free 111 unsafe extern "C" fn(*const c_void, c_int),
     }
 }
 
-/// Functions of libcrypto by their names, with their types.
+/// Declares functions of libcrypto by their names, with their types.
 macro_rules! named {
     ($(#[$meta:meta])* $name:ident { $($field:ident $symbol:literal $type:ty,)+ }) => {
         $(#[$meta])*
@@ -117,11 +119,12 @@ macro_rules! named {
         }
 
         impl $name {
-            /// `None` if the library shows not all of them.
+            /// Returns `None` if the library does not export all of them.
             fn of(libcrypto: &Libcrypto) -> Option<Self> {
                 Some(Self {
                     $(
-                        // SAFETY: the function of this name has this type (its manual page), and no other object has it.
+                        // SAFETY: the function of this name has this type (its manual page), and no other object has
+                        // the name.
                         $field: unsafe {
                             std::mem::transmute::<*mut c_void, $type>(libcrypto.symbol($symbol)?)
                         },
@@ -133,7 +136,7 @@ macro_rules! named {
 }
 
 named! {
-    /// What libcrypto has since 3.0.
+    /// Functions that libcrypto has had since 3.0.
     Functions {
         set_mark c"ERR_set_mark" unsafe extern "C" fn() -> c_int,
         pop_to_mark c"ERR_pop_to_mark" unsafe extern "C" fn() -> c_int,
@@ -151,7 +154,7 @@ named! {
 
 const NAME: &CStr = c"oarlock";
 const DEFAULT: &CStr = c"default";
-/// The section of those that are activated in another way.
+/// The section of the providers that are activated in the other way.
 const PROVIDERS: &CStr = c"oarlock_providers";
-/// An empty section. The names of theirs begin with its name.
+/// The name of an empty section. It is a prefix of the names of their sections.
 const EMPTY: &[u8] = b"oarlock_";
