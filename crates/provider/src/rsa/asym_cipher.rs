@@ -24,14 +24,14 @@ use crate::provider::Provider;
 
 /// A context, as OpenSSL holds it.
 struct Context {
-    /// The default provider's, with all settings.
+    /// The default provider's context, with all settings.
     inner: *mut c_void,
-    /// Lives as long as the context: the core tears no provider down that has one.
+    /// The core does not tear down a provider that has a context.
     provider: *const Provider,
     key: Option<Arc<Key>>,
 }
 
-/// The functions for OpenSSL.
+/// Returns the functions for OpenSSL.
 pub(super) fn table(inner: &EncryptionFunctions) -> Vec<Dispatch> {
     let mut table = Vec::new();
     offered!(table, inner, EncryptionFunctions:
@@ -63,19 +63,19 @@ impl Around for Context {
     }
 
     fn provider(&self) -> &Provider {
-        // SAFETY: the provider lives as long as its contexts.
+        // SAFETY: the provider outlives its encryption contexts.
         unsafe { &*self.provider }
     }
 }
 
 impl Context {
-    /// How a ciphertext is padded, if it can be decrypted here: by a key of `key`'s size, to a place with room.
+    /// Returns the padding, if the ciphertext can be decrypted here: it fits the key, and the place has room.
     fn padding(&self, key: &RsaPublicKey, place: Place, ciphertext: &[u8]) -> Option<Padding> {
         if ciphertext.len() != key.bytes() || ciphertext >= key.modulus() {
             return None;
         }
         let get = self.functions()?.get_ctx_params?;
-        // SAFETY: the default provider's function with its context and places that last.
+        // SAFETY: the default provider's function with its context and places that stay for the call.
         let padding = unsafe { Padding::read(|params| get(self.inner, params)) }?;
         place.has_room(padding.room(key.bytes())).then_some(padding)
     }
@@ -102,8 +102,8 @@ impl Context {
         compute(self.provider(), key, true, number, by_default, |power| {
             match padding.message(power, ciphertext, Some(key.key())) {
                 Ok(message) => {
-                    // SAFETY: no message is longer than what the padding needs, for which there is room; and a place for
-                    // its length.
+                    // SAFETY: no message is longer than the padding's room, which the place has; it also has a place
+                    // for the length.
                     unsafe { place.set(&message) };
                     1
                 }
@@ -116,8 +116,8 @@ impl Context {
         })
     }
 
-    /// By a key that is on another machine. What PKCS#1 v1.5 is rejected by is there as well, so only a server of TLS has
-    /// that padding.
+    /// Decrypts by a remote key. Implicit rejection of PKCS#1 v1.5 needs the private key, which is not here, so of the
+    /// PKCS#1 v1.5 paddings only that of TLS servers is possible.
     fn decrypt_remotely(&self, key: &Key, place: Place, ciphertext: &[u8]) -> c_int {
         let decrypted = || {
             let reference = key.reference().ok_or("there is none")?;
@@ -137,7 +137,8 @@ impl Context {
         };
         match decrypted() {
             Ok(message) => {
-                // SAFETY: as in `decrypt`.
+                // SAFETY: the place has room for any message of this padding, as in `decrypt`, and a place for the
+                // length.
                 unsafe { place.set(&message) };
                 self.provider().count_private(Computed::Remotely);
                 1
@@ -153,13 +154,13 @@ impl Context {
 impl Drop for Context {
     fn drop(&mut self) {
         if let Some(free) = self.functions().and_then(|functions| functions.freectx) {
-            // SAFETY: the default provider's function with its context, which nobody else has.
+            // SAFETY: the default provider frees an encryption context of its own, which nothing else uses.
             unsafe { free(self.inner) };
         }
     }
 }
 
-/// What OpenSSL holds; null without a context of the default provider's.
+/// Returns what OpenSSL holds; null without a context of the default provider.
 fn context(inner: *mut c_void, provider: *const Provider, key: Option<Arc<Key>>) -> *mut c_void {
     if inner.is_null() {
         return null_mut();
@@ -177,7 +178,7 @@ fn context(inner: *mut c_void, provider: *const Provider, key: Option<Arc<Key>>)
 unsafe extern "C" fn newctx(provider: *mut c_void) -> *mut c_void {
     catching(null_mut(), || {
         asked::has_found_keys();
-        // SAFETY: the core hands over its provider; the default provider's function with its context.
+        // SAFETY: the core passes its provider; the default provider's `newctx` gets its context.
         let made = unsafe {
             let made = || {
                 let rsa = (*provider.cast::<Provider>()).default_rsa()?;
@@ -190,15 +191,15 @@ unsafe extern "C" fn newctx(provider: *mut c_void) -> *mut c_void {
 }
 
 /// # Safety
-/// `from` is null or a context of ours, which no other call uses now.
+/// `from` is null or a context of ours that no other call uses.
 unsafe extern "C" fn dupctx(from: *mut c_void) -> *mut c_void {
     catching(null_mut(), || {
-        // SAFETY: the core hands over a context of ours, which no other call uses now.
+        // SAFETY: the core passes null or an encryption context of ours that no other call uses.
         let Some(from) = (unsafe { from.cast::<Context>().as_ref() }) else {
             return null_mut();
         };
         let copy = from.functions().and_then(|functions| functions.dupctx);
-        // SAFETY: the default provider's function with its context.
+        // SAFETY: the default provider's `dupctx` with its context.
         let copy = copy.map_or(null_mut(), |copy| unsafe { copy(from.inner) });
         context(copy, from.provider, from.key.clone())
     })
@@ -207,13 +208,14 @@ unsafe extern "C" fn dupctx(from: *mut c_void) -> *mut c_void {
 macro_rules! initializing {
     ($($name:ident)+) => {
         $(/// # Safety
-        /// As [`with`]; `key` is null or a key of ours; `params` is null or an array that ends with [`Param::END`].
+          /// As for [`with`]; `key` is null or a key of ours; `params` is null or an array that ends with
+          /// [`Param::END`].
         unsafe extern "C" fn $name(
             context: *mut c_void,
             key: *mut c_void,
             params: *const Param,
         ) -> c_int {
-            // SAFETY: the core hands over a context of ours, a key of ours and parameters.
+            // SAFETY: the core passes an encryption context of ours, a key of ours and parameters.
             unsafe {
                 let key = Key::shared(key);
                 with::<Context>(context, |context, inner| {
@@ -239,7 +241,7 @@ forwarding! {
 }
 
 /// # Safety
-/// As [`with`]; places and ciphertext that are not null have the lengths given with them.
+/// As for [`with`]; places and ciphertext that are not null have the lengths given with them.
 unsafe extern "C" fn decrypt(
     context: *mut c_void,
     output: *mut u8,
@@ -253,8 +255,8 @@ unsafe extern "C" fn decrypt(
         bytes: written,
         room,
     };
-    // SAFETY: the core has a context of ours, and a ciphertext of `bytes` bytes; only a caller who asks for a
-    // size may give none.
+    // SAFETY: the core passes a context of ours, and a ciphertext of `bytes` bytes; only a caller who asks for a size
+    // may pass none.
     unsafe {
         with::<Context>(context, |context, inner| {
             let decrypt: Crypt = inner.decrypt?;
@@ -269,32 +271,32 @@ unsafe extern "C" fn decrypt(
                 }
                 return Some(is_done);
             }
-            // A copy: it may lie where the message goes.
+            // A copy: the ciphertext may overlap the place for the message.
             let ciphertext = std::slice::from_raw_parts(input, bytes).to_vec();
             Some(context.decrypt(place, &ciphertext, by_default))
         })
     }
 }
 
-/// The longest modulus of the keys that lanes compute with.
+/// The longest modulus, in bytes, of the keys that lanes compute with.
 const MODULUS_BYTES_MAX: usize = 512;
 
 /// # Safety
-/// As [`described`].
+/// As for [`described`].
 unsafe extern "C" fn gettable_ctx_params(
     context: *mut c_void,
     provider: *mut c_void,
 ) -> *const Param {
-    // SAFETY: the core has a context of ours or null, and the provider, of which gettable parameters are asked.
+    // SAFETY: the core passes its provider, and an encryption context of ours or null, to ask what can be got.
     unsafe { described::<Context>(context, provider, |functions| functions.gettable_ctx_params) }
 }
 
 /// # Safety
-/// As [`described`].
+/// As for [`described`].
 unsafe extern "C" fn settable_ctx_params(
     context: *mut c_void,
     provider: *mut c_void,
 ) -> *const Param {
-    // SAFETY: the core has a context of ours or null, and the provider, of which settable parameters are asked.
+    // SAFETY: the core passes its provider, and an encryption context of ours or null, to ask what can be set.
     unsafe { described::<Context>(context, provider, |functions| functions.settable_ctx_params) }
 }

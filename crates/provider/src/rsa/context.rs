@@ -19,38 +19,38 @@ use crate::provider::Provider;
 
 /// A context, as OpenSSL holds it.
 pub(super) struct Context {
-    /// The default provider's, with all settings.
+    /// The default provider's context, with all settings.
     pub(super) inner: *mut c_void,
-    /// Lives as long as the context: the core tears no provider down that has one.
+    /// The core does not tear down a provider that has a context.
     pub(super) provider: *const Provider,
-    /// What hash functions are looked for with.
+    /// The property query for hash functions.
     pub(super) properties: Option<CString>,
     pub(super) key: Option<Arc<Key>>,
     pub(super) message: Message,
-    /// Since the message began.
+    /// Whether the size was asked for since the message began.
     pub(super) was_size_asked: bool,
 }
 
-/// Which context hashes the message of a streaming signature.
+/// The context that hashes the message of a streaming signature.
 pub(super) enum Message {
-    /// The default provider's context, if there is one.
+    /// The default provider's context, if any.
     Elsewhere,
     Here(Digest),
-    /// The signature was made.
+    /// None: the signature was made.
     Ended,
 }
 
-/// What the default provider's context is set to.
+/// The settings of the default provider's context.
 pub(super) struct Settings {
     padding: c_int,
-    /// Names of hash functions, which end with a zero; empty if none is set.
+    /// The names of hash functions, which end with a zero; empty if none is set.
     digest: [u8; NAME_BYTES],
     mgf1: [u8; NAME_BYTES],
     salt: c_int,
 }
 
 impl Settings {
-    /// Reads the settings of a context through `get`.
+    /// Reads the settings of a context by `get`.
     fn read(get: impl FnOnce(*mut Param) -> c_int) -> Option<Self> {
         let mut settings = Self {
             padding: 0,
@@ -68,7 +68,7 @@ impl Settings {
         (get(params.as_mut_ptr()) == 1).then_some(settings)
     }
 
-    /// Parameters that give another context the same settings, valid as long as these stay.
+    /// Returns parameters that give another context these settings, which must outlive them.
     fn as_params(&mut self) -> [Param; 5] {
         let mut params = [const { Param::END }; 5];
         params[0] = Param::giving_text(c"digest", text(&self.digest));
@@ -80,7 +80,7 @@ impl Settings {
         params
     }
 
-    /// `None` if it is another than ours; `Some(None)` if none is set.
+    /// Returns the hash function; `None` if it is not one of ours, and `Some(None)` if none is set.
     pub(super) fn hash(&self) -> Option<Option<Hash>> {
         match text(&self.digest) {
             b"" => Some(None),
@@ -89,13 +89,13 @@ impl Settings {
     }
 }
 
-/// What a signature is the power of.
+/// What the private operation is applied to.
 pub(super) enum Encoding {
     Made(Vec<u8>),
     Of(SignatureScheme),
 }
 
-/// A context of the default provider's that nobody else has.
+/// A context of the default provider that nothing else uses.
 struct Lone {
     context: *mut c_void,
     free: unsafe extern "C" fn(*mut c_void),
@@ -131,7 +131,7 @@ impl Around for Context {
     }
 
     fn provider(&self) -> &Provider {
-        // SAFETY: the provider lives as long as its contexts.
+        // SAFETY: the provider outlives its signature contexts.
         unsafe { &*self.provider }
     }
 }
@@ -143,11 +143,12 @@ impl Context {
 
     pub(super) fn settings(&self) -> Option<Settings> {
         let get = self.functions()?.get_ctx_params?;
-        // SAFETY: the default provider's function with its context and places that last.
+        // SAFETY: the default provider's function with its context and places that stay for the call.
         Settings::read(|params| unsafe { get(self.inner, params) })
     }
 
-    /// How a signature of `message` is padded, if that can be done here: a digest, or, without a hash function, octets.
+    /// Returns the encoding of a signature of `message`, if it can be made here. `message` is a digest, or octets if no
+    /// hash function is set.
     pub(super) fn encoding(&self, key: &RsaPublicKey, message: &[u8]) -> Option<Encoding> {
         let settings = self.settings()?;
         Some(Encoding::Of(match (settings.padding, settings.hash()?) {
@@ -164,14 +165,14 @@ impl Context {
         }))
     }
 
-    /// What the default provider makes of a digest. Its context of this one would take it for a message (since 3.4),
-    /// so it gets another with the same settings.
+    /// Has the default provider sign a digest. Since 3.4 its context for this one would take the digest for a message,
+    /// so another context with the same settings is used.
     fn sign_digest_by_default(&self, place: Place, digest: &[u8]) -> Option<c_int> {
         let functions = self.functions()?;
         let mut settings = self.settings()?;
         let key = self.key.as_ref()?.inner;
         let params = settings.as_params();
-        // SAFETY: the default provider's functions with its own context and key, and a place and octets of the caller's.
+        // SAFETY: the default provider's functions with its own context and key, and the caller's place and octets.
         unsafe {
             let context = Lone {
                 free: functions.freectx?,
@@ -199,7 +200,8 @@ impl Context {
             .map_or(null(), |text| text.as_ptr())
     }
 
-    /// Signs a digest of a message that was given by parts or, with `by_parts` false, what the context is to sign.
+    /// Signs the digest of a message that came in parts or, if `by_parts` is false, whatever the context is set to
+    /// sign.
     pub(super) fn sign(&self, place: Place, message: &[u8], by_parts: bool) -> c_int {
         if let Some(reference) = self.key.as_ref().and_then(|key| key.reference()) {
             return self.sign_remotely(reference, place, message);
@@ -209,7 +211,7 @@ impl Context {
                 return self.sign_digest_by_default(place, message).unwrap_or(0);
             }
             let sign = self.functions().and_then(|functions| functions.sign);
-            // SAFETY: the default provider's function with its context, and a place and octets of the caller's.
+            // SAFETY: the default provider's `sign` with its context, and the caller's place and octets.
             sign.map_or(0, |sign| unsafe {
                 sign(
                     self.inner,
@@ -242,14 +244,14 @@ impl Context {
             Encoding::Of(scheme) => scheme.encode(message, key.key().public_key()),
         };
         compute(self.provider(), key, false, number, by_default, |power| {
-            // SAFETY: there is room for as many bytes as the modulus has, and a place for their number.
+            // SAFETY: the place has room for the modulus, as `prepared` has checked, and a place for the length.
             unsafe { place.set(power) };
             1
         })
     }
 }
 
-/// EMSA-PKCS1-v1_5 (RFC 8017, 9.2) of octets without DigestInfo.
+/// Encodes octets without DigestInfo by EMSA-PKCS1-v1_5 (RFC 8017, 9.2).
 fn padded(octets: &[u8], bytes: usize) -> Option<Vec<u8>> {
     let ones = bytes
         .checked_sub(octets.len() + 3)
@@ -261,7 +263,7 @@ fn padded(octets: &[u8], bytes: usize) -> Option<Vec<u8>> {
     Some(number)
 }
 
-/// How long the salt of a signature is, by what the context is set to.
+/// Returns the length of a signature's salt by the context's setting.
 fn salt_bytes(salt: c_int, digest_bytes: usize, modulus_bits: usize) -> Option<usize> {
     let most = (modulus_bits - 1)
         .div_ceil(8)
@@ -277,7 +279,7 @@ fn salt_bytes(salt: c_int, digest_bytes: usize, modulus_bits: usize) -> Option<u
 impl Drop for Context {
     fn drop(&mut self) {
         if let Some(free) = self.functions().and_then(|functions| functions.freectx) {
-            // SAFETY: the default provider's function with its context, which nobody else has.
+            // SAFETY: the default provider frees a signature context of its own, which nothing else uses.
             unsafe { free(self.inner) };
         }
     }

@@ -1,4 +1,4 @@
-//! What contexts of signatures and of encryption have in common: each is put around one of the default provider's.
+//! Common parts of the contexts of signatures and of encryption: each wraps one of the default provider.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -12,15 +12,15 @@ use crate::provider::Provider;
 
 /// A context, as OpenSSL holds it.
 pub(super) trait Around {
-    /// The default provider's.
+    /// The default provider's functions.
     type Functions;
 
     fn functions_of(rsa: &DefaultRsa) -> &Self::Functions;
 
-    /// The default provider's context, with all settings.
+    /// Returns the default provider's context, with all settings.
     fn inner(&self) -> *mut c_void;
 
-    /// The core tears no provider down that has a context.
+    /// Returns the provider. The core does not tear down a provider that has a context.
     fn provider(&self) -> &Provider;
 
     fn functions(&self) -> Option<&Self::Functions> {
@@ -28,17 +28,17 @@ pub(super) trait Around {
     }
 }
 
-/// Calls `call` with a context and the default provider's functions; 0 without a context.
+/// Calls `call` with a context and the default provider's functions. Returns 0 without a context.
 ///
 /// # Safety
-/// `context` is null or a `C`, and no other call with it is under way.
+/// `context` is null or a `C`, and no other call uses it.
 pub(super) unsafe fn with<C: Around>(
     context: *mut c_void,
     call: impl FnOnce(&mut C, &C::Functions) -> Option<c_int>,
 ) -> c_int {
     catching(0, || {
-        // SAFETY: `context` is null or a `C` that no other call uses, as the caller says; the functions are
-        // part of the provider, which lives as long as its contexts.
+        // SAFETY: `context` is null or a `C` that no other call uses, as the caller promises; the functions are part of
+        // the provider, which outlives its contexts.
         unsafe {
             let Some(context) = context.cast::<C>().as_mut() else {
                 return 0;
@@ -52,13 +52,13 @@ pub(super) unsafe fn with<C: Around>(
     })
 }
 
-/// What the default provider does with its own context.
+/// Defines functions that forward to the default provider's, with its own context.
 macro_rules! forwarding {
     ($context:ty: $($name:ident($($argument:ident: $type:ty),+);)+) => {
         $(/// # Safety
         /// As for the default provider's function, with a context of ours in place of its own.
         unsafe extern "C" fn $name(context: *mut c_void, $($argument: $type),+) -> c_int {
-            // SAFETY: the core hands over a context of ours, and what the default provider's function takes.
+            // SAFETY: the core passes a context of ours, and the arguments of the default provider's function.
             unsafe {
                 $crate::rsa::default_context::with::<$context>(context, |context, inner| {
                     Some(inner.$name?(context.inner, $($argument),+))
@@ -74,23 +74,23 @@ pub(super) use forwarding;
 pub(super) unsafe extern "C" fn freectx<C: Around>(context: *mut c_void) {
     if !context.is_null() {
         catching((), || {
-            // SAFETY: a `C` in a box, and this is the core's last call with it.
+            // SAFETY: a boxed `C`, and this is the core's last call with it.
             drop(unsafe { Box::from_raw(context.cast::<C>()) });
         });
     }
 }
 
-/// What the default provider says of its parameters.
+/// Returns the default provider's description of its parameters.
 ///
 /// # Safety
-/// `context` is null or a `C`, and no other call with it is under way; `provider` is the core's.
+/// `context` is null or a `C`, and no other call uses it; `provider` is the core's.
 pub(super) unsafe fn described<C: Around>(
     context: *mut c_void,
     provider: *mut c_void,
     function: impl FnOnce(&C::Functions) -> Option<Describe>,
 ) -> *const Param {
-    // SAFETY: `context` is null or a `C`, and `provider` the core's, as the caller says; the default provider's
-    // function with its context and itself.
+    // SAFETY: `context` is null or a `C`, and `provider` is the core's, as the caller promises; the default provider's
+    // function gets its own context and provider.
     unsafe {
         let inner = context.cast::<C>().as_ref();
         let inner = inner.map_or(null_mut(), Around::inner);

@@ -20,35 +20,35 @@ use crate::default_provider::functions::{Callback, KeyFunctions};
 use crate::default_provider::rsa::DefaultRsa;
 use crate::provider::Provider;
 
-/// A key, as OpenSSL holds it and as contexts hold it.
+/// A key, as OpenSSL and contexts hold it.
 pub(crate) struct Key {
-    /// The default provider's.
+    /// The default provider's key.
     pub(super) inner: *mut c_void,
     functions: *const KeyFunctions,
-    /// Lives as long as the key: the core tears no provider down that has one.
+    /// The core does not tear down a provider that has a key.
     pub(super) provider: *const Provider,
-    /// Private operations so far, up to [`OPERATIONS_MIN`].
+    /// The number of private operations so far, up to [`OPERATIONS_MIN`].
     operations: AtomicU32,
-    /// Ours, of a private key that lanes can compute with; made when it was used often enough.
+    /// Our form of a private key that lanes can compute with; made once the key is used often enough.
     accelerated: OnceLock<Option<AcceleratedRsa>>,
-    /// The key on another machine, if its private half is there; `inner` is then its public half.
+    /// The remote key, if the private half is on another machine; `inner` is then the public half.
     reference: Option<Arc<Remote>>,
 }
 
-/// To make a key ours takes 0.6 of the time of a signature: a program that signs or decrypts a few files would lose by it.
+/// Converting a key takes 0.6 of the time of a signature: a program that signs or decrypts only a few files would lose
+/// time.
 const OPERATIONS_MIN: u32 = 16;
 
-// SAFETY: the default provider's keys may be used by several threads at once, and are not changed once they are in use.
+// SAFETY: several threads may use the default provider's keys at once, and a key does not change once it is in use.
 unsafe impl Send for Key {}
-// SAFETY: the default provider's keys may be used by several threads at once; what is ours in one is atomic or
-// set once.
+// SAFETY: several threads may use the default provider's keys at once; our additions are atomic or set once.
 unsafe impl Sync for Key {}
 
-/// Which of the two managements: of RSA keys, and of those for PSS alone.
+/// The indices of the two key managements: for RSA keys, and for PSS keys.
 pub(super) const RSA: usize = 0;
 pub(super) const PSS: usize = 1;
 
-/// The functions for OpenSSL. What takes neither key nor provider is the default provider's own.
+/// Returns the functions for OpenSSL. Those that take neither key nor provider are the default provider's own.
 pub(super) fn table<const KIND: usize>(inner: &KeyFunctions) -> Vec<Dispatch> {
     let mut table = Vec::new();
     offered!(table, inner, KeyFunctions:
@@ -88,8 +88,11 @@ pub(super) fn table<const KIND: usize>(inner: &KeyFunctions) -> Vec<Dispatch> {
 }
 
 impl Key {
+    /// Wraps a key of the default provider. Returns null for null.
+    ///
     /// # Safety
-    /// `inner` is null or a key of `functions`, which is nobody else's; these live as long as `provider`, which the core has.
+    /// `inner` is null or a key of `functions` without another owner; these live as long as `provider`, which the core
+    /// holds.
     unsafe fn around(
         provider: *const Provider,
         functions: *const KeyFunctions,
@@ -99,7 +102,7 @@ impl Key {
         if inner.is_null() {
             return null_mut();
         }
-        // SAFETY: the caller's provider, which the core has.
+        // SAFETY: the caller's provider, which the core holds.
         let first = match unsafe { (*provider).signer.always_lanes() } {
             true => OPERATIONS_MIN,
             false => 0,
@@ -115,10 +118,10 @@ impl Key {
         Arc::into_raw(Arc::new(key)).cast_mut().cast()
     }
 
-    /// A key that is on another machine; null if the default provider does not take its public half.
+    /// Makes a remote key; null if the default provider rejects its public half.
     ///
     /// # Safety
-    /// `default` is of `provider`, which the core has.
+    /// `default` belongs to `provider`, which the core holds.
     pub(super) unsafe fn remote(
         provider: *const Provider,
         default: &DefaultRsa,
@@ -136,7 +139,7 @@ impl Key {
             Param::giving_number(c"e", &e),
             Param::END,
         ];
-        // SAFETY: the default provider's functions with its context, and its key that nobody else has.
+        // SAFETY: the default provider's functions with its context, and its key, which nothing else uses.
         unsafe {
             let inner = new(default.context);
             let key = Self::around(provider, functions, inner, Some(Arc::new(reference)));
@@ -148,12 +151,13 @@ impl Key {
         }
     }
 
-    /// What stands for the private half, if that is on another machine.
+    /// Returns the remote key, if the private half is on another machine.
     pub(super) fn reference(&self) -> Option<&Remote> {
         self.reference.as_deref()
     }
 
-    /// What of a selection the default provider's key can answer for: it has no private half of a remote key.
+    /// Returns the part of a selection that the default provider's key can answer for: it has no private half of a
+    /// remote key.
     fn selected(&self, selection: c_int) -> c_int {
         match self.reference {
             Some(_) => selection & !SELECT_PRIVATE_KEY,
@@ -161,7 +165,7 @@ impl Key {
         }
     }
 
-    /// One more owner of what OpenSSL holds.
+    /// Returns one more reference to a key that OpenSSL holds.
     ///
     /// # Safety
     /// `key` is null or a key of ours that is not freed during the call.
@@ -170,45 +174,45 @@ impl Key {
         if key.is_null() {
             return None;
         }
-        // SAFETY: as the caller says, it is of `Arc::into_raw`, and has an owner.
+        // SAFETY: the key came from `Arc::into_raw` and has an owner, as the caller promises.
         unsafe {
             Arc::increment_strong_count(key);
             Some(Arc::from_raw(key))
         }
     }
 
-    /// One more private operation is computed.
+    /// Counts one private operation.
     pub(super) fn count(&self) {
         if self.operations.load(Ordering::Relaxed) < OPERATIONS_MIN {
             self.operations.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Our key, if it is a private key that lanes can compute with and was used often enough.
+    /// Returns our form of the key, if it is a private key that lanes can compute with and is used often enough.
     pub(super) fn accelerated(&self) -> Option<&AcceleratedRsa> {
         if self.operations.load(Ordering::Relaxed) < OPERATIONS_MIN {
             return None;
         }
         let make = || {
-            // SAFETY: the provider lives as long as its keys.
+            // SAFETY: the provider outlives its keys.
             let provider = unsafe { &*self.provider };
             provider.accelerator.lanes()?;
             let key = self.private()?;
             Some(provider.accelerator.rsa(&key))
         };
-        // Not by `get_or_init`, where others wait: a child that is forked in the meantime would wait forever.
+        // `get_or_init` would make others wait: a child that is forked during it would wait forever.
         if self.accelerated.get().is_none() {
             let _ = self.accelerated.set(make());
         }
         self.accelerated.get()?.as_ref()
     }
 
-    /// The private key, if it has two primes and 1024 to 4096 bits; the others stay with the default provider.
+    /// Returns the private key, if it has two primes and 1024 to 4096 bits; other keys stay with the default provider.
     fn private(&self) -> Option<RsaPrivateKey> {
         let mut numbers = Numbers::default();
         let place = std::ptr::from_mut(&mut numbers).cast();
         let export = self.functions().export?;
-        // SAFETY: the default provider's function with its key; the callback knows what its argument is.
+        // SAFETY: the default provider's function with its key; the callback gets the argument that it expects.
         let is_exported = unsafe { export(self.inner, SELECT_KEYPAIR, Numbers::take, place) };
         if is_exported != 1 || numbers.has_more {
             return None;
@@ -228,7 +232,7 @@ impl Key {
     }
 
     fn functions(&self) -> &KeyFunctions {
-        // SAFETY: they are part of the provider, which lives as long as its keys.
+        // SAFETY: the functions are part of the provider, which outlives its keys.
         unsafe { &*self.functions }
     }
 }
@@ -236,7 +240,7 @@ impl Key {
 impl Drop for Key {
     fn drop(&mut self) {
         if let Some(free) = self.functions().free {
-            // SAFETY: the default provider's function with its key, which nobody else has.
+            // SAFETY: the default provider's function with its key, which nothing else uses.
             unsafe { free(self.inner) };
         }
     }
@@ -246,19 +250,21 @@ impl Drop for Key {
 #[derive(Default)]
 struct Numbers {
     numbers: [Zeroizing<Vec<u8>>; 8],
-    /// More than two primes.
+    /// Whether there are more than two primes.
     has_more: bool,
 }
 
 impl Numbers {
+    /// Stores the numbers of an export.
+    ///
     /// # Safety
-    /// `numbers` is the argument that `Key::private` gave with this function; `params` is an array that ends
-    /// with [`Param::END`].
+    /// `numbers` is the argument that `Key::private` gave with this function; `params` is an array that ends with
+    /// [`Param::END`].
     unsafe extern "C" fn take(params: *const Param, numbers: *mut c_void) -> c_int {
         catching(0, || {
-            // SAFETY: the argument is that of `Key::private`, which nothing else refers to during the call.
+            // SAFETY: the argument is that of `Key::private`, which nothing else uses during the call.
             let numbers = unsafe { &mut *numbers.cast::<Self>() };
-            // SAFETY: the default provider hands over parameters.
+            // SAFETY: the default provider passes parameters that end.
             let params = unsafe { Params::new(params.cast_mut()) };
             let taken = params.each(|name, value| {
                 let place = match NAMES.iter().position(|one| *one == name) {
@@ -277,7 +283,7 @@ impl Numbers {
     }
 }
 
-/// In the order of [`Numbers`]; OSSL_PKEY_PARAM_RSA_*.
+/// The parameters OSSL_PKEY_PARAM_RSA_*, in the order of [`Numbers`].
 const NAMES: [&[u8]; 8] = [
     b"n",
     b"e",
@@ -297,12 +303,12 @@ struct Generation {
     provider: *const Provider,
 }
 
-/// What the functions that OpenSSL calls with `provider` are to call.
+/// Returns the default provider's RSA for `provider`.
 ///
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core.
 unsafe fn beside<'a>(provider: *mut c_void) -> Option<&'a DefaultRsa> {
-    // SAFETY: the caller says that `provider` is that of `OSSL_provider_init`, which lives as long as its keys.
+    // SAFETY: the caller promises that `provider` came from `OSSL_provider_init`, and it outlives its keys.
     unsafe { (*provider.cast::<Provider>()).default_rsa() }
 }
 
@@ -310,7 +316,7 @@ unsafe fn beside<'a>(provider: *mut c_void) -> Option<&'a DefaultRsa> {
 /// `provider` is what `OSSL_provider_init` gave the core.
 unsafe extern "C" fn new<const KIND: usize>(provider: *mut c_void) -> *mut c_void {
     catching(null_mut(), || {
-        // SAFETY: the core hands over its provider; the default provider's function with its context.
+        // SAFETY: the core passes its provider; the default provider's function gets its context.
         unsafe {
             let Some(rsa) = beside(provider) else {
                 return null_mut();
@@ -325,11 +331,11 @@ unsafe extern "C" fn new<const KIND: usize>(provider: *mut c_void) -> *mut c_voi
 }
 
 /// # Safety
-/// `key` is null or of `Key::around`, and this is the core's last call with it.
+/// `key` is null or came from `Key::around`, and this is the core's last call with it.
 pub(super) unsafe extern "C" fn free(key: *mut c_void) {
     if !key.is_null() {
         catching((), || {
-            // SAFETY: of `Key::around`, and this is the core's last call with it.
+            // SAFETY: the key came from `Key::around`, and this is the core's last call with it.
             drop(unsafe { Arc::from_raw(key.cast::<Key>().cast_const()) });
         });
     }
@@ -344,7 +350,7 @@ unsafe extern "C" fn gen_init<const KIND: usize>(
     params: *const Param,
 ) -> *mut c_void {
     catching(null_mut(), || {
-        // SAFETY: the core hands over its provider and parameters; the default provider's function with its context.
+        // SAFETY: the core passes its provider and parameters; the default provider's function gets its context.
         unsafe {
             let Some(rsa) = beside(provider) else {
                 return null_mut();
@@ -372,8 +378,8 @@ unsafe extern "C" fn gen_settable_params<const KIND: usize>(
     _generation: *mut c_void,
     provider: *mut c_void,
 ) -> *const Param {
-    // SAFETY: the core hands over its provider. The default provider's function takes no notice of its first argument,
-    // which may be null.
+    // SAFETY: the core passes its provider. The default provider's function ignores its first argument, which may be
+    // null.
     unsafe {
         let described = beside(provider)
             .and_then(|rsa| Some(rsa.keys[KIND].gen_settable_params?(null_mut(), rsa.context)));
@@ -382,9 +388,9 @@ unsafe extern "C" fn gen_settable_params<const KIND: usize>(
 }
 
 /// # Safety
-/// `generation` is null or of `gen_init`, and `template` null or a key of ours.
+/// `generation` is null or came from `gen_init`, and `template` is null or a key of ours.
 unsafe extern "C" fn gen_set_template(generation: *mut c_void, template: *mut c_void) -> c_int {
-    // SAFETY: the core hands over a generation and a key of ours; the default provider's function with its own.
+    // SAFETY: the core passes a generation and a key of ours; the default provider's function gets its own.
     unsafe {
         let (Some(generation), Some(template)) = (
             generation.cast::<Generation>().as_ref(),
@@ -398,9 +404,9 @@ unsafe extern "C" fn gen_set_template(generation: *mut c_void, template: *mut c_
 }
 
 /// # Safety
-/// `generation` is null or of `gen_init`; `params` is null or an array that ends with [`Param::END`].
+/// `generation` is null or came from `gen_init`; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn gen_set_params(generation: *mut c_void, params: *const Param) -> c_int {
-    // SAFETY: the core hands over a generation of ours and parameters; the default provider's function with its own.
+    // SAFETY: the core passes a generation of ours and parameters; the default provider's function gets its own.
     unsafe {
         let Some(generation) = generation.cast::<Generation>().as_ref() else {
             return 0;
@@ -411,14 +417,14 @@ unsafe extern "C" fn gen_set_params(generation: *mut c_void, params: *const Para
 }
 
 /// # Safety
-/// `generation` is null or of `gen_init`; `callback` is null or takes `argument`.
+/// `generation` is null or came from `gen_init`; `callback` is null or takes `argument`.
 unsafe extern "C" fn generate(
     generation: *mut c_void,
     callback: *const c_void,
     argument: *mut c_void,
 ) -> *mut c_void {
     catching(null_mut(), || {
-        // SAFETY: the core hands over a generation of ours, and a callback for the default provider's function.
+        // SAFETY: the core passes a generation of ours, and a callback for the default provider's function.
         unsafe {
             let Some(generation) = generation.cast::<Generation>().as_ref() else {
                 return null_mut();
@@ -433,13 +439,13 @@ unsafe extern "C" fn generate(
 }
 
 /// # Safety
-/// `generation` is null or of `gen_init`, and this is the core's last call with it.
+/// `generation` is null or came from `gen_init`, and this is the core's last call with it.
 unsafe extern "C" fn gen_cleanup(generation: *mut c_void) {
     if generation.is_null() {
         return;
     }
     catching((), || {
-        // SAFETY: of `gen_init`, and this is the core's last call with it.
+        // SAFETY: the generation came from `gen_init`, and this is the core's last call with it.
         unsafe {
             let generation = Box::from_raw(generation.cast::<Generation>());
             if let Some(cleanup) = (*generation.functions).gen_cleanup {
@@ -449,7 +455,7 @@ unsafe extern "C" fn gen_cleanup(generation: *mut c_void) {
     });
 }
 
-/// Calls `call` with a key and the default provider's functions; 0 without a key.
+/// Calls `call` with a key and the default provider's functions. Returns 0 without a key.
 ///
 /// # Safety
 /// `key` is null or a key of ours that is not freed during the call.
@@ -457,22 +463,22 @@ unsafe fn with(
     key: *const c_void,
     call: impl FnOnce(&Key, &KeyFunctions) -> Option<c_int>,
 ) -> c_int {
-    // SAFETY: the caller says that `key` is null or one of ours, which is not freed during the call.
+    // SAFETY: the caller promises that `key` is null or one of ours, which is not freed during the call.
     let key = unsafe { key.cast::<Key>().as_ref() };
     key.and_then(|key| call(key, key.functions())).unwrap_or(0)
 }
 
 /// # Safety
-/// As [`with`]; `params` is null or an array that ends with [`Param::END`].
+/// As for [`with`]; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn get_params(key: *mut c_void, params: *mut Param) -> c_int {
-    // SAFETY: the core has a key of ours, and parameters for the default provider's function.
+    // SAFETY: the core passes a key of ours, and parameters for the default provider's function.
     unsafe { with(key, |key, inner| Some(inner.get_params?(key.inner, params))) }
 }
 
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core.
 unsafe extern "C" fn gettable_params<const KIND: usize>(provider: *mut c_void) -> *const Param {
-    // SAFETY: the core hands over its provider.
+    // SAFETY: the core passes its provider, of which gettable parameters are asked.
     unsafe {
         let described =
             beside(provider).and_then(|rsa| Some(rsa.keys[KIND].gettable_params?(rsa.context)));
@@ -481,13 +487,13 @@ unsafe extern "C" fn gettable_params<const KIND: usize>(provider: *mut c_void) -
 }
 
 /// # Safety
-/// As [`with`].
+/// As for [`with`].
 unsafe extern "C" fn has(key: *const c_void, selection: c_int) -> c_int {
-    // SAFETY: the core has a key of ours; the default provider's function is called with its own.
+    // SAFETY: the core passes a key of ours; the default provider's function gets its own.
     unsafe {
         with(key, |key, inner| {
             let selected = key.selected(selection);
-            // The private half is there.
+            // Only the private half was asked for, and the other machine has it.
             if selected == 0 && selection != 0 {
                 return Some(1);
             }
@@ -497,9 +503,9 @@ unsafe extern "C" fn has(key: *const c_void, selection: c_int) -> c_int {
 }
 
 /// # Safety
-/// As [`with`].
+/// As for [`with`].
 unsafe extern "C" fn validate(key: *const c_void, selection: c_int, check: c_int) -> c_int {
-    // SAFETY: the core has a key of ours, whose inner one is the default provider's to check.
+    // SAFETY: the core passes a key of ours, whose inner key the default provider checks.
     unsafe {
         with(key, |key, inner| {
             Some(inner.validate?(key.inner, key.selected(selection), check))
@@ -508,9 +514,9 @@ unsafe extern "C" fn validate(key: *const c_void, selection: c_int, check: c_int
 }
 
 /// # Safety
-/// As [`with`], for both keys.
+/// As for [`with`], for both keys.
 unsafe extern "C" fn matches(one: *const c_void, other: *const c_void, selection: c_int) -> c_int {
-    // SAFETY: the core has two keys of ours, whose inner ones the default provider compares.
+    // SAFETY: the core passes two keys of ours, whose inner keys the default provider compares.
     unsafe {
         let Some(other) = other.cast::<Key>().as_ref() else {
             return 0;
@@ -525,15 +531,15 @@ unsafe extern "C" fn matches(one: *const c_void, other: *const c_void, selection
     }
 }
 
-/// Imports a key, but not a public half whose private half may be in another provider, as in a TPM. OpenSSL would
-/// have the public half come here and sign; if that is refused, it has the other provider sign. If there is no such
-/// provider, public halves are imported: to refuse one costs a microsecond in each operation, and to import it costs
-/// time in the first alone.
+/// Imports a key, but not a public half whose private half may be in another provider, such as a TPM's. OpenSSL would
+/// import the public half and sign here; if the import is refused, it has the other provider sign. Without such a
+/// provider, public halves are imported: refusing one costs a microsecond in each operation, importing it costs time
+/// only once.
 ///
 /// # Safety
-/// As [`with`]; `params` is null or an array that ends with [`Param::END`].
+/// As for [`with`]; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn import(key: *mut c_void, selection: c_int, params: *const Param) -> c_int {
-    // SAFETY: the core has a key of ours, and parameters, which are read alone; its provider lives as long.
+    // SAFETY: the core passes a key of ours, and parameters, which are only read; its provider lives as long.
     unsafe {
         with(key, |key, inner| {
             let is_private = selection & SELECT_PRIVATE_KEY != 0;
@@ -547,17 +553,17 @@ unsafe extern "C" fn import(key: *mut c_void, selection: c_int, params: *const P
 }
 
 /// # Safety
-/// As [`with`]; `callback` takes `argument`.
+/// As for [`with`]; `callback` takes `argument`.
 unsafe extern "C" fn export(
     key: *mut c_void,
     selection: c_int,
     callback: Callback,
     argument: *mut c_void,
 ) -> c_int {
-    // SAFETY: the core has a key of ours, and a callback with its argument for the default provider's function.
+    // SAFETY: the core passes a key of ours, and a callback with its argument for the default provider's function.
     unsafe {
         with(key, |key, inner| {
-            // Nobody gets half a key who asks for the whole.
+            // A caller that asks for the whole key must not get half of it.
             if key.selected(selection) != selection {
                 return None;
             }
@@ -570,7 +576,7 @@ unsafe extern "C" fn export(
 /// `key` is null or a key of ours that is not freed during the call.
 unsafe extern "C" fn dup(key: *const c_void, selection: c_int) -> *mut c_void {
     catching(null_mut(), || {
-        // SAFETY: the core has a key of ours; the copy is made by the default provider, and has no other owner.
+        // SAFETY: the core passes a key of ours; the default provider makes the copy, which has no other owner.
         unsafe {
             let Some(key) = key.cast::<Key>().as_ref() else {
                 return null_mut();

@@ -14,10 +14,10 @@
 //! ../signer/          the private operation: in lanes with others, or alone
 //! ```
 //!
-//! Keys stay in the default provider. OpenSSL prefers this one's signatures and its encryption, and so has the key of an
-//! operation exported to it, once for each key. Key generation, formats and everything else about keys never come here.
-//! What a signature or a ciphertext is to be, which digests and paddings there are, and what is refused with which
-//! error, is the default provider's to say: its context is asked just before it would sign or decrypt.
+//! Keys stay in the default provider. OpenSSL prefers this provider's signatures and encryption, so it exports an
+//! operation's key to this provider, once for each key. Key generation, formats and everything else about keys never
+//! reach this provider. The default provider decides how a signature or a ciphertext is encoded, which digests and
+//! paddings exist, and what is refused with which error: its context is asked just before it would sign or decrypt.
 
 #![allow(unsafe_code)]
 
@@ -38,14 +38,15 @@ use crate::default_provider::rsa::DefaultRsa;
 use crate::offered::Offered;
 use crate::provider::Provider;
 
-/// Adds what is offered.
+/// Adds the algorithms that are offered.
 pub(crate) fn offer(provider: &Provider, default: &DefaultRsa, offered: &mut Offered) {
     let [rsa, pss] = default.key_names;
     offered.add_keys(
         rsa,
         keymgmt::table::<{ keymgmt::RSA }>(&default.keys[keymgmt::RSA]),
     );
-    // For everybody: keys of PSS sign by the signature of RSA, which is not asked for again once it was found for the others.
+    // For everybody: PSS keys sign by the RSA signature, and OpenSSL does not fetch that again once it was found for
+    // RSA keys.
     offered.add(
         OPERATION_KEYMGMT,
         keymgmt::table::<{ keymgmt::PSS }>(&default.keys[keymgmt::PSS]),
@@ -67,7 +68,7 @@ pub(crate) fn offer(provider: &Provider, default: &DefaultRsa, offered: &mut Off
             Algorithm::accelerated(names, table)
         });
     }
-    // Files that stand for keys of other machines.
+    // Files that stand for remote keys.
     if provider.signer.has_relay() {
         let table = decoder::der_table(remote::key_of_der);
         offered.add(OPERATION_DECODER, table, |table| {

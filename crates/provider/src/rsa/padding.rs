@@ -1,9 +1,9 @@
-//! What a ciphertext is decrypted to, once its private power is there.
+//! Decodes the private power of a ciphertext.
 //!
 //! The sender of a ciphertext must not learn what is wrong with its padding (Bleichenbacher 1998, Manger 2001). So this
-//! file never refuses a PKCS#1 v1.5 padding. A TLS server goes on with random bytes, as RFC 5246, 7.4.7.1 says. Elsewhere
-//! OpenSSL 3.2 and later reject implicitly, and so does this file. An older OpenSSL returns an error, in constant time;
-//! such decryptions stay with the default provider.
+//! file never refuses a PKCS#1 v1.5 padding. A TLS server continues with random bytes, as RFC 5246, 7.4.7.1 says.
+//! Otherwise, OpenSSL 3.2 and later reject implicitly, and so does this file. An older OpenSSL returns an error, in
+//! constant time; such decryptions are left to the default provider.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_uint};
@@ -16,21 +16,21 @@ use zeroize::Zeroizing;
 use crate::abi::Param;
 use crate::default_provider::rsa::named_for_oaep;
 
-/// How the message lies in the power.
+/// The encoding of the message in the power.
 pub(super) enum Padding {
     /// The power is the message.
     None,
     Of(EncryptionScheme),
-    /// A premaster secret of TLS, which begins with one of these versions.
+    /// A premaster secret of TLS, which starts with one of these versions.
     Tls(Vec<u16>),
 }
 
 impl Padding {
-    /// What a context is set to, which `get` reads; `None` if only the default provider can do that.
+    /// Reads a context's padding by `get`; `None` if only the default provider can decode it.
     ///
     /// # Safety
-    /// `get` sets parameters as the default provider does: a pointer to so many octets, which last until it returns and
-    /// on until the context changes.
+    /// `get` sets parameters as the default provider does: the label is a pointer to as many octets as the parameter
+    /// reports, which stay valid until the context changes.
     pub(super) unsafe fn read(get: impl FnOnce(*mut Param) -> c_int) -> Option<Self> {
         let mut mode = 0;
         let (mut digest, mut mgf1) = ([0; NAME_BYTES], [0; NAME_BYTES]);
@@ -47,7 +47,7 @@ impl Padding {
             Param::asking_for_octets(c"oaep-label", &mut label),
             Param::asking_for_uint(c"tls-client-version", &mut client_version),
             Param::asking_for_uint(c"tls-negotiated-version", &mut negotiated_version),
-            // One that does not know it leaves it 0.
+            // A release without implicit rejection leaves this 0.
             Param::asking_for_uint(c"implicit-rejection", &mut rejects_implicitly),
             Param::END,
         ];
@@ -59,7 +59,7 @@ impl Padding {
             NONE => Some(Self::None),
             OAEP => {
                 let label = match params[3].given_bytes() {
-                    // SAFETY: `get` gave a label of so many octets, which last, as the caller says.
+                    // SAFETY: `get` stored a label of that many octets, which stay valid, as the caller promises.
                     Some(bytes) if bytes > 0 && !label.is_null() => unsafe {
                         std::slice::from_raw_parts(label, bytes).to_vec()
                     },
@@ -71,7 +71,7 @@ impl Padding {
                     label,
                 }))
             }
-            // Without a version it refuses, after it has decrypted.
+            // Without a version, the default provider refuses, after it has decrypted.
             TLS if client_version > 0 => {
                 let mut versions = vec![client_version as u16];
                 if negotiated_version > 0 {
@@ -83,7 +83,7 @@ impl Padding {
         }
     }
 
-    /// Bytes that the default provider demands of the place for a message.
+    /// Returns the room in bytes that the default provider demands for a message.
     pub(super) fn room(&self, modulus_bytes: usize) -> usize {
         match self {
             Self::Tls(_) => PREMASTER_SECRET_BYTES,
@@ -91,7 +91,7 @@ impl Padding {
         }
     }
 
-    /// The message. Only OAEP's padding can be wrong. `key` is what implicit rejection needs.
+    /// Returns the message. Only OAEP's padding can be wrong. Implicit rejection needs `key`.
     pub(super) fn message(
         &self,
         power: &[u8],
@@ -106,7 +106,7 @@ impl Padding {
     }
 }
 
-/// Up to its zero.
+/// Returns the bytes up to the first zero.
 pub(super) fn text(place: &[u8]) -> &[u8] {
     place.split(|byte| *byte == 0).next().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The private power of a number, here or by the default provider, and places for results.
+//! The private operation on a number, by lanes or by the default provider, and buffers for results.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -9,8 +9,9 @@ use oarlock_engine::costs::Computed;
 
 use crate::provider::Provider;
 
-/// Computes the private power of the number that `number` makes, which may be secret: by `by_default`, the default provider,
-/// which does all of it, or here, where `finish` does the rest. Both return 1 if they have succeeded.
+/// Computes the private operation on the number that `number` makes, which may be secret. Either the default provider
+/// does all of it, by `by_default`, or the engine computes the power and `finish` does the rest. Both closures return 1
+/// on success.
 pub(super) fn compute(
     provider: &Provider,
     key: &AcceleratedRsa,
@@ -33,7 +34,7 @@ pub(super) fn compute(
     }
 }
 
-/// Where the result of an operation goes, as OpenSSL hands it over.
+/// The buffer for an operation's result, as OpenSSL passes it.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) octets: *mut u8,
@@ -46,8 +47,10 @@ impl Place {
         !self.octets.is_null() && self.room >= bytes
     }
 
+    /// Stores a result and its length.
+    ///
     /// # Safety
-    /// There is room for as many bytes as `result` has, and a place for their number.
+    /// There is room for `result.len()` bytes, and a place for their number.
     pub(super) unsafe fn set(self, result: &[u8]) {
         // SAFETY: the caller has room for the result, and a place for its length.
         unsafe {

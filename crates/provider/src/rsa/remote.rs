@@ -1,4 +1,4 @@
-//! Private operations by keys that are on another machine: a relay is asked, and what it says is checked.
+//! Private operations by remote keys: a relay is asked, and its answer is checked.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -26,18 +26,18 @@ pub(super) struct Remote {
 }
 
 impl Remote {
-    /// The key's id on its machine.
+    /// Returns the key's ID on its machine.
     pub(super) fn key_id(&self) -> &str {
         &self.key_id
     }
 
-    /// Its public half.
+    /// Returns the public half.
     pub(super) fn key(&self) -> &RsaPublicKey {
         &self.key
     }
 }
 
-/// Makes a key of what stands for it in a file.
+/// Makes a key of the file that stands for it.
 ///
 /// # Safety
 /// The core calls, with its provider, a BIO, and a callback that takes `argument`.
@@ -58,15 +58,15 @@ pub(super) unsafe extern "C" fn key_of_der(
             key_id: reference.key_id().to_owned(),
             key: key.clone(),
         };
-        // SAFETY: the default RSA is of the provider, which the core has.
+        // SAFETY: the default RSA belongs to the provider, which the core holds.
         let made = |default| unsafe { Key::remote(provider, default, remote) };
         provider.default_rsa().map_or(null_mut(), made)
     };
-    // SAFETY: the core's arguments are passed on; `free` takes keys of `Key::remote`.
+    // SAFETY: the core's arguments are passed on; `free` takes keys from `Key::remote`.
     unsafe { decoder::decode(provider, bio, (callback, argument), c"RSA", make, free) }
 }
 
-/// The private power of `number`, which has the bytes of the modulus, or why there is none.
+/// Returns the private power of `number`, which is as long as the modulus, or the reason why there is none.
 pub(super) fn power(
     provider: &Provider,
     reference: &Remote,
@@ -94,7 +94,7 @@ pub(super) fn refuse(provider: &Provider, key: &Key, reason: Reason, why: &str) 
 }
 
 impl Context {
-    /// Signs a digest, or what else the context is set to.
+    /// Signs a digest, or whatever the context is set to sign.
     pub(super) fn sign_remotely(&self, reference: &Remote, place: Place, message: &[u8]) -> c_int {
         if place.room < reference.key().bytes() {
             self.provider().errors.raise(Reason::OutputBufferTooSmall);
@@ -102,7 +102,8 @@ impl Context {
         }
         match self.signed_remotely(reference, message) {
             Ok(signature) => {
-                // SAFETY: there is room for as many bytes as the modulus has, and a place for their number.
+                // SAFETY: there is room for a signature as long as the modulus, as checked above, and a place for its
+                // length.
                 unsafe { place.set(&signature) };
                 self.provider().count_private(Computed::Remotely);
                 1
@@ -153,7 +154,8 @@ impl Context {
     }
 }
 
-/// PSS as the protocol names it, where the salt is as long as the digest and one hash function is for both.
+/// Returns the protocol's name for PSS whose salt is as long as the digest and whose hash functions are the same.
+/// Returns other schemes unchanged.
 fn named(scheme: SignatureScheme) -> SignatureScheme {
     match scheme {
         SignatureScheme::PssWith {

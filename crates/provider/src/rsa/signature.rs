@@ -18,7 +18,7 @@ use crate::default_provider::functions::SignatureFunctions;
 use crate::default_provider::rsa::Digest;
 use crate::provider::Provider;
 
-/// The functions for OpenSSL.
+/// Returns the functions for OpenSSL.
 pub(super) fn table(inner: &SignatureFunctions) -> Vec<Dispatch> {
     let mut table = Vec::new();
     offered!(table, inner, SignatureFunctions:
@@ -55,7 +55,7 @@ pub(super) fn table(inner: &SignatureFunctions) -> Vec<Dispatch> {
 unsafe extern "C" fn newctx(provider: *mut c_void, properties: *const c_char) -> *mut c_void {
     catching(null_mut(), || {
         asked::has_found_keys();
-        // SAFETY: the core hands over its provider, and properties for the default provider's function.
+        // SAFETY: the core passes its provider, and properties for the default provider's function.
         unsafe {
             let made = || {
                 let rsa = (*provider.cast::<Provider>()).default_rsa()?;
@@ -74,10 +74,10 @@ unsafe extern "C" fn newctx(provider: *mut c_void, properties: *const c_char) ->
 }
 
 /// # Safety
-/// `from` is null or a context of ours, which no other call uses now.
+/// `from` is null or a context of ours that no other call uses.
 unsafe extern "C" fn dupctx(from: *mut c_void) -> *mut c_void {
     catching(null_mut(), || {
-        // SAFETY: the core hands over a context of ours, which no other call uses now.
+        // SAFETY: the core passes null or a signature context of ours that no other call uses.
         let Some(from) = (unsafe { from.cast::<Context>().as_ref() }) else {
             return null_mut();
         };
@@ -90,7 +90,7 @@ unsafe extern "C" fn dupctx(from: *mut c_void) -> *mut c_void {
             },
         };
         let copy = from.functions().and_then(|functions| functions.dupctx);
-        // SAFETY: the default provider's function with its context.
+        // SAFETY: the default provider copies a signature context of its own.
         let copy = copy.map_or(null_mut(), |copy| unsafe { copy(from.inner) });
         let copy = context(
             copy,
@@ -99,7 +99,7 @@ unsafe extern "C" fn dupctx(from: *mut c_void) -> *mut c_void {
             from.key.clone(),
             message,
         );
-        // SAFETY: ours, if it is not null, and nobody else has it yet.
+        // SAFETY: null, or a new context of ours that nothing else uses yet.
         if let Some(copy) = unsafe { copy.cast::<Context>().as_mut() } {
             copy.was_size_asked = from.was_size_asked;
         }
@@ -107,17 +107,17 @@ unsafe extern "C" fn dupctx(from: *mut c_void) -> *mut c_void {
     })
 }
 
-/// Initializes with a key, or with the one that is there already.
+/// Initializes with a key, or with the one that the context has.
 ///
 /// # Safety
-/// As [`with`]; `key` is null or a key of ours, which is not freed during the call.
+/// As for [`with`]; `key` is null or a key of ours, which is not freed during the call.
 unsafe fn init(
     context: *mut c_void,
     key: *mut c_void,
     init: impl FnOnce(&SignatureFunctions, *mut c_void, *mut c_void) -> Option<c_int>,
     begin: impl FnOnce(&Context) -> Message,
 ) -> c_int {
-    // SAFETY: the caller says that `key` is null or one of ours, and answers for `context` as `with` wants it.
+    // SAFETY: the caller promises that `key` is null or one of ours, and meets the conditions of `with` for `context`.
     unsafe {
         let key = Key::shared(key);
         with::<Context>(context, |context, functions| {
@@ -136,17 +136,18 @@ unsafe fn init(
     }
 }
 
-/// Initializations without a message.
+/// Defines initializations without a message.
 macro_rules! initializing {
     ($($name:ident)+) => {
         $(/// # Safety
-        /// As [`with`]; `key` is null or a key of ours; `params` is null or an array that ends with [`Param::END`].
+          /// As for [`with`]; `key` is null or a key of ours; `params` is null or an array that ends with
+          /// [`Param::END`].
         unsafe extern "C" fn $name(
             context: *mut c_void,
             key: *mut c_void,
             params: *const Param,
         ) -> c_int {
-            // SAFETY: the core hands over a context of ours, a key of ours and parameters.
+            // SAFETY: the core passes a signature context of ours, a key of ours and parameters.
             unsafe {
                 init(
                     context,
@@ -179,14 +180,14 @@ forwarding! {
 }
 
 /// # Safety
-/// As [`init`]; `name` is null or ends with a zero; `params` is null or an array that ends with [`Param::END`].
+/// As for [`init`]; `name` is null or ends with a zero; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn digest_sign_init(
     context: *mut c_void,
     name: *const c_char,
     key: *mut c_void,
     params: *const Param,
 ) -> c_int {
-    // SAFETY: the core hands over a context of ours, a key of ours, the name of a hash function or null, and parameters.
+    // SAFETY: the core passes a context of ours, a key of ours, the name of a hash function or null, and parameters.
     unsafe {
         init(
             context,
@@ -208,14 +209,14 @@ unsafe extern "C" fn digest_sign_init(
 }
 
 /// # Safety
-/// As [`digest_sign_init`].
+/// As for [`digest_sign_init`].
 unsafe extern "C" fn digest_verify_init(
     context: *mut c_void,
     name: *const c_char,
     key: *mut c_void,
     params: *const Param,
 ) -> c_int {
-    // SAFETY: the core has a context and a key of ours; the name and parameters are for the default provider's
+    // SAFETY: the core passes a context and a key of ours; the name and parameters are for the default provider's
     // function.
     unsafe {
         init(
@@ -228,7 +229,7 @@ unsafe extern "C" fn digest_verify_init(
 }
 
 /// # Safety
-/// As [`with`]; places and message that are not null have the lengths given with them.
+/// As for [`with`]; places and message that are not null have the lengths given with them.
 unsafe extern "C" fn sign(
     context: *mut c_void,
     signature: *mut u8,
@@ -242,8 +243,8 @@ unsafe extern "C" fn sign(
         bytes,
         room,
     };
-    // SAFETY: the core has a context of ours, and a message of `message_bytes` bytes; only a caller who asks
-    // for a size may give none.
+    // SAFETY: the core passes a context of ours, and a message of `message_bytes` bytes; only a caller who asks for a
+    // size may pass none.
     unsafe {
         with::<Context>(context, |context, inner| {
             if signature.is_null() || message.is_null() {
@@ -264,13 +265,13 @@ unsafe extern "C" fn sign(
 }
 
 /// # Safety
-/// As [`with`]; `data` has `bytes` bytes.
+/// As for [`with`]; `data` has `bytes` bytes.
 unsafe extern "C" fn digest_sign_update(
     context: *mut c_void,
     data: *const u8,
     bytes: usize,
 ) -> c_int {
-    // SAFETY: the core has a context of ours, and data of `bytes` bytes for either hash function.
+    // SAFETY: the core passes a context of ours, and data of `bytes` bytes for either hash function.
     unsafe {
         with::<Context>(context, |context, inner| match &context.message {
             Message::Elsewhere => Some(inner.digest_sign_update?(context.inner, data, bytes)),
@@ -281,7 +282,7 @@ unsafe extern "C" fn digest_sign_update(
 }
 
 /// # Safety
-/// As [`with`]; `bytes` is a place for a length, and a signature that is not null has `room` bytes.
+/// As for [`with`]; `bytes` is a place for a length, and a signature that is not null has `room` bytes.
 unsafe extern "C" fn digest_sign_final(
     context: *mut c_void,
     signature: *mut u8,
@@ -293,7 +294,7 @@ unsafe extern "C" fn digest_sign_final(
         bytes,
         room,
     };
-    // SAFETY: the core has a context of ours, and a place of `room` bytes for the signature.
+    // SAFETY: the core passes a context of ours, and a place of `room` bytes for the signature.
     unsafe {
         with::<Context>(context, |context, inner| {
             let digest = match &mut context.message {
@@ -324,10 +325,9 @@ unsafe extern "C" fn digest_sign_final(
 }
 
 /// # Safety
-/// As [`with`]; `params` is null or an array that ends with [`Param::END`].
+/// As for [`with`]; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn set_ctx_params(context: *mut c_void, params: *mut Param) -> c_int {
-    // SAFETY: the core has a context of ours, and parameters, which are read after the default provider's
-    // function.
+    // SAFETY: the core passes a context of ours, and parameters, which are read after the default provider's function.
     unsafe {
         with::<Context>(context, |context, inner| {
             let is_set = inner.set_ctx_params?(context.inner, params);
@@ -336,8 +336,8 @@ unsafe extern "C" fn set_ctx_params(context: *mut c_void, params: *mut Param) ->
                 sets_digest |= name == b"digest";
                 Ok::<(), ()>(())
             });
-            // The default provider takes no other hash function for a message, unless it was asked for the size of
-            // the signature in between: then the message is over.
+            // The default provider accepts another hash function during a message only if it was asked for the size of
+            // the signature before: then the message has ended.
             if is_set == 1 && sets_digest && context.was_size_asked {
                 context.message = Message::Elsewhere;
             }
@@ -347,49 +347,48 @@ unsafe extern "C" fn set_ctx_params(context: *mut c_void, params: *mut Param) ->
 }
 
 /// # Safety
-/// As [`described`].
+/// As for [`described`].
 unsafe extern "C" fn gettable_ctx_params(
     context: *mut c_void,
     provider: *mut c_void,
 ) -> *const Param {
-    // SAFETY: the core has a context of ours or null, and the provider; the default provider's list is static.
+    // SAFETY: the core passes a context of ours or null, and the provider; the default provider's list is static.
     unsafe { described::<Context>(context, provider, |functions| functions.gettable_ctx_params) }
 }
 
 /// # Safety
-/// As [`described`].
+/// As for [`described`].
 unsafe extern "C" fn settable_ctx_params(
     context: *mut c_void,
     provider: *mut c_void,
 ) -> *const Param {
-    // SAFETY: the core has a context of ours or null, and the provider, as for gettable parameters.
+    // SAFETY: the core passes a context of ours or null, and the provider, as for gettable parameters.
     unsafe { described::<Context>(context, provider, |functions| functions.settable_ctx_params) }
 }
 
 /// # Safety
-/// As [`described_md`].
+/// As for [`described_md`].
 unsafe extern "C" fn gettable_ctx_md_params(context: *mut c_void) -> *const Param {
-    // SAFETY: the core has a context of ours, whose hash function is asked what it has.
+    // SAFETY: the core passes a context of ours, to ask what its hash function has.
     unsafe { described_md(context, |functions| functions.gettable_ctx_md_params) }
 }
 
 /// # Safety
-/// As [`described_md`].
+/// As for [`described_md`].
 unsafe extern "C" fn settable_ctx_md_params(context: *mut c_void) -> *const Param {
-    // SAFETY: the core has a context of ours, whose hash function is asked what it takes.
+    // SAFETY: the core passes a context of ours, to ask what its hash function takes.
     unsafe { described_md(context, |functions| functions.settable_ctx_md_params) }
 }
 
 /// # Safety
-/// As [`with`].
+/// As for [`with`].
 unsafe fn described_md(
     context: *mut c_void,
     function: impl FnOnce(
         &SignatureFunctions,
     ) -> Option<unsafe extern "C" fn(*mut c_void) -> *const Param>,
 ) -> *const Param {
-    // SAFETY: the caller answers for `context` as `with` wants it; the default provider's function is called
-    // with its own.
+    // SAFETY: the caller meets the conditions of `with` for `context`; the default provider's function gets its own.
     unsafe {
         let describe = || {
             let context = context.cast::<Context>().as_ref()?;
@@ -399,7 +398,7 @@ unsafe fn described_md(
     }
 }
 
-/// What OpenSSL holds; null without a context of the default provider's.
+/// Returns what OpenSSL holds; null without a context of the default provider.
 fn context(
     inner: *mut c_void,
     provider: *const Provider,
