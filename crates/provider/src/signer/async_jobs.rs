@@ -1,7 +1,7 @@
-//! Jobs of OpenSSL's that are paused until one of them computes what all of them need.
+//! Jobs of OpenSSL that are paused until one of them computes the requests of all.
 //!
-//! A job's wait context is given one eventfd(2) that is readable when there is something to go on with. It is so at once at
-//! first: a thread that serves many connections then comes back after a turn over all that had something to do.
+//! A job's wait context gets one eventfd(2), which is readable when the job can continue. At first it is readable at
+//! once: a thread that serves many connections then resumes the job after it has served all others that were ready.
 #![allow(unsafe_code)]
 
 use std::future::Future as _;
@@ -23,22 +23,22 @@ type Outcome = Result<Zeroizing<Vec<u8>>, Error>;
 
 /// A request that waits for others.
 struct Gathered {
-    /// Until it is done.
+    /// `None` once it is done.
     request: Option<Job<Zeroizing<Vec<u8>>>>,
     _visit: Visit,
 }
 
-/// Where a request is: on the stack before its job's first pause, and in the wait context from then on.
+/// Where a request is stored: on the stack before its job's first pause, and in the wait context from then on.
 enum Stage {
     Begun(Gathered, Place),
     Held(Held<Gathered>),
-    /// Only while it goes from one to the other.
+    /// Only during the move from one to the other.
     Moving,
 }
 
 impl Fibers {
-    /// The power of `number`, for which `fiber`, which the caller runs in, is paused until enough others have joined those
-    /// that `visit` meets; `None` where that was not possible, or none have.
+    /// Returns the power of `number`. `fiber`, which the caller runs in, is paused until enough others have joined the
+    /// jobs that `visit` meets; `None` if that was not possible, or no others joined.
     pub(super) fn wait(
         &self,
         fiber: Fiber,
@@ -62,7 +62,7 @@ impl Fibers {
             let Some(held) = self.held(fiber, &mut stage) else {
                 return true;
             };
-            // Readable at once, so that it comes back after a turn of its thread.
+            // Readable at once, so that the job is resumed after a turn of its thread.
             held.waiting().make_readable();
             self.pause_until_drained(held);
             held.with(|gathered| gathered.is_finished()).unwrap_or(true)
@@ -70,7 +70,7 @@ impl Fibers {
         if !are_several && stage.with(Gathered::cancel) == Some(true) {
             return None;
         }
-        // Computes it, and others that wait, unless another thread is at it.
+        // Computes this request, and others that wait, unless another thread is doing so.
         if let Stage::Begun(gathered, _) = &mut stage
             && let Some(result) = gathered.request.as_mut().and_then(Job::try_wait)
         {
@@ -96,7 +96,7 @@ impl Fibers {
         }
     }
 
-    /// What the wait context of `fiber` holds, from before the first pause on; `None` if it cannot hold anything.
+    /// Returns what the wait context of `fiber` holds, and moves it there at first; `None` if it cannot hold anything.
     fn held<'a>(&self, fiber: Fiber, stage: &'a mut Stage) -> Option<&'a Held<Gathered>> {
         *stage = match std::mem::replace(stage, Stage::Moving) {
             Stage::Begun(gathered, place) => match self.hold(fiber, gathered, place) {
@@ -111,7 +111,7 @@ impl Fibers {
         }
     }
 
-    /// Whether the current job was paused.
+    /// Pauses the current job and resets its descriptor. Returns whether the job was paused.
     fn pause_until_drained(&self, held: &Held<Gathered>) -> bool {
         let is_done = self.pause(held);
         held.waiting().drain();
@@ -134,7 +134,7 @@ impl Gathered {
         self.request.as_ref().is_none_or(Job::is_finished)
     }
 
-    /// Whether nobody has begun it, and so nobody will.
+    /// Cancels the request. Returns whether nothing had started it, so nothing will.
     fn cancel(&mut self) -> bool {
         let is_cancelled = self.request.as_ref().is_some_and(Job::cancel);
         if is_cancelled {
@@ -143,7 +143,7 @@ impl Gathered {
         is_cancelled
     }
 
-    /// `None` once the request has been taken or cancelled.
+    /// Polls the request. `None` once it has been taken or cancelled.
     fn poll(&mut self, waker: &Waker) -> Poll<Option<Outcome>> {
         let Some(request) = &mut self.request else {
             return Poll::Ready(None);
@@ -160,7 +160,7 @@ impl Awaited for Gathered {
     fn open(&self) -> Option<OwnedFd> {
         // SAFETY: takes numbers alone.
         let number = unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) };
-        // SAFETY: a new descriptor that nobody else has.
+        // SAFETY: the eventfd is new, and nothing else owns it.
         (number >= 0).then(|| unsafe { OwnedFd::from_raw_fd(number) })
     }
 
@@ -174,7 +174,7 @@ impl Waiting<Gathered> {
     fn make_readable(&self) {
         let one = 1u64;
         self.with_descriptor(|descriptor| {
-            // SAFETY: eight bytes. It does not fill up: it is drained before it is waited for.
+            // SAFETY: eight bytes. The counter does not overflow: it is drained before each wait.
             unsafe {
                 libc::write(
                     descriptor.as_raw_fd(),
@@ -200,14 +200,14 @@ impl Waiting<Gathered> {
     }
 
     fn until_readable(&self) {
-        // Another thread may wake it during the wait, so the descriptor is not kept locked.
+        // Another thread may wake this one during the wait, so the descriptor is not kept locked.
         let descriptor = self.with_descriptor(|descriptor| descriptor.as_raw_fd());
         let mut polled = libc::pollfd {
             fd: descriptor.unwrap_or(-1),
             events: libc::POLLIN,
             revents: 0,
         };
-        // SAFETY: one descriptor. Interrupted, the caller looks and waits again.
+        // SAFETY: one descriptor. If interrupted, the caller checks and waits again.
         unsafe { libc::poll(&mut polled, 1, PATIENCE_MS) };
     }
 }
@@ -218,5 +218,5 @@ impl Wake for Waiting<Gathered> {
     }
 }
 
-/// Then it looks for itself.
+/// The time after which a waiting job checks for itself.
 const PATIENCE_MS: i32 = 20;

@@ -1,25 +1,25 @@
-//! Jobs that are paused, or threads, and how many of them wait for each other.
+//! Paused jobs or waiting threads, and how many of them wait for each other.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use oarlock_engine::learn::{BackOff, Skips};
 
-/// Whether jobs that are paused meet others.
+/// Tracks whether paused jobs meet others.
 #[derive(Default)]
 pub(crate) struct Company {
     paused: AtomicU32,
-    /// Jobs that were ever paused.
+    /// The number of jobs that were ever paused.
     joined: AtomicU64,
-    /// Jobs that were paused since the last batch.
+    /// The number of jobs that were paused since the last batch.
     gathered: AtomicU32,
-    /// Jobs that are computed at once because the last ones met no other.
+    /// Jobs are computed at once while the last paused ones met no other.
     alone: Skips,
-    /// The process that all of this is of: a forked child has none of its parent's jobs.
+    /// The process that these counts belong to: a forked child has none of its parent's jobs.
     process: AtomicU32,
 }
 
-/// A job that is paused, or a thread that waits.
+/// A paused job, or a thread that waits.
 pub(crate) struct Visit {
     company: Arc<Company>,
     number: u64,
@@ -29,14 +29,14 @@ pub(crate) struct Visit {
 
 /// The private operations that fill the lanes once, with two exponentiations each.
 const BATCH: u32 = 4;
-/// A turn may end before all that were woken together have had theirs.
+/// A turn may end before all jobs that were woken together have run.
 const QUIET_TURNS: u32 = 2;
 const TURNS_MAX: u32 = 8;
 /// Without other jobs, at most one in 64 is paused.
 const APART: BackOff = BackOff::doubling(1, 64);
 
 impl Company {
-    /// `None` if this job had better be computed at once.
+    /// Joins the jobs that wait; `None` if this job should be computed at once.
     pub(crate) fn join(self: &Arc<Self>) -> Option<Visit> {
         let process = self.begin_in_this_process();
         let found_others = self.paused.load(Ordering::Relaxed) > 0;
@@ -54,7 +54,7 @@ impl Company {
 
     fn begin_in_this_process(&self) -> u32 {
         let process = std::process::id();
-        // The first ones of all may come at once, and have nothing to forget.
+        // The first jobs of a process may arrive together; 0 means that there is nothing to reset.
         if ![0, process].contains(&self.process.swap(process, Ordering::Relaxed)) {
             self.paused.store(0, Ordering::Relaxed);
             self.gathered.store(0, Ordering::Relaxed);
@@ -63,8 +63,9 @@ impl Company {
         process
     }
 
-    /// Comes back when the caller should compute: its job makes a batch full, or no others join. Calls `turn` until
-    /// then, which comes back after a turn of others and says whether the job is done. Returns whether others have joined.
+    /// Returns when the caller should compute: its job fills a batch, or no others join. Until then it calls `turn`,
+    /// which returns after the other jobs have had a turn, and says whether the job is done. Returns whether others
+    /// have joined.
     pub(crate) fn gather(&self, mut turn: impl FnMut() -> bool) -> bool {
         if self.gathered.fetch_add(1, Ordering::Relaxed) + 1 >= BATCH {
             self.gathered.store(0, Ordering::Relaxed);
@@ -95,7 +96,7 @@ impl Visit {
 
 impl Drop for Visit {
     fn drop(&mut self) {
-        // A child has copies of its parent's visits, which its own count never had.
+        // A child has copies of its parent's visits, which its own count never included.
         if self.process != std::process::id() {
             return;
         }
@@ -117,7 +118,7 @@ mod tests {
     #[test]
     fn one_without_company_is_paused_ever_less_often() {
         let company = Arc::new(Company::default());
-        // 1, 2, 4, ..., 64 apart, and 64 from then on.
+        // The pauses are 1, 2, 4, ..., 64 jobs apart, and 64 from then on.
         let paused = (0..1000).filter(|_| company.join().is_some()).count();
         assert!((10..30).contains(&paused), "{paused}");
     }
@@ -168,7 +169,7 @@ mod tests {
             false
         });
         assert_eq!((turns, visits.len()), (5, 4));
-        // However many come, it ends.
+        // It ends, however many jobs join.
         turns = 0;
         company.gather(|| {
             turns += 1;
@@ -176,14 +177,14 @@ mod tests {
             false
         });
         assert_eq!(turns, TURNS_MAX);
-        // Another has computed it in the meantime.
+        // Another job has computed it in the meantime.
         turns = 0;
         company.gather(|| {
             turns += 1;
             true
         });
         assert_eq!(turns, 1);
-        // Three wait, and the fourth waits for nobody.
+        // Three wait, and the fourth waits for none.
         company.gathered.store(BATCH - 1, Ordering::Relaxed);
         turns = 0;
         company.gather(|| {

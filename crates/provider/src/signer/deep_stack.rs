@@ -1,8 +1,9 @@
-//! A stack for what needs more than a job of OpenSSL's has.
+//! A second stack for code that needs more than a job of OpenSSL has.
 //!
-//! A job (ASYNC_start_job(3)) has 32 KiB without a guard page, libssl's own frames among them. aws-lc needs up to 105 KiB for
-//! ML-DSA-87 and 25 KiB for ML-KEM-1024; OpenSSL's own implementations take that from the heap. So a job computes these on a
-//! second stack, by the functions that OpenSSL makes jobs of (makecontext(3)). It does not pause there.
+//! A job (ASYNC_start_job(3)) has 32 KiB without a guard page, and libssl's own frames are part of it. aws-lc needs up
+//! to 105 KiB for ML-DSA-87 and 25 KiB for ML-KEM-1024; OpenSSL's own implementations take that from the heap. So a job
+//! computes these on a second stack, by the functions that OpenSSL builds jobs with (makecontext(3)). It does not pause
+//! there.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -21,21 +22,21 @@ pub(super) fn run<T>(run: impl FnOnce() -> T) -> Option<T> {
     call.done
 }
 
-/// What runs, and its result.
+/// A closure and its result.
 struct Call<F, T> {
     run: Option<F>,
     done: Option<T>,
 }
 
-/// Returns when `call` is done; `None` if it could not begin.
+/// Runs `call` on `stack`; `None` if it could not start.
 fn begin_on<F: FnOnce() -> T, T>(stack: &Stack, call: &mut Call<F, T>) -> Option<()> {
     let address = from_mut(call).expose_provenance();
     let (high, low) = ((address >> 32) as u32, address as u32);
     let mut here = MaybeUninit::<libc::ucontext_t>::uninit();
     let mut there = MaybeUninit::<libc::ucontext_t>::uninit();
-    // SAFETY: getcontext fills `there` before its parts are set and `makecontext` is called, and swapcontext fills `here`, to
-    // which the end of `enter` leads. The function takes two numbers of 32 bits. The stack and `call` live until swapcontext
-    // returns, since nothing leaves the other stack before its function ends.
+    // SAFETY: getcontext fills `there` before its parts are set and `makecontext` is called, and swapcontext fills
+    // `here`, where the end of `enter` returns to. The function takes two numbers of 32 bits. The stack and `call` live
+    // until swapcontext returns, since nothing leaves the other stack before its function ends.
     unsafe {
         if libc::getcontext(there.as_mut_ptr()) != 0 {
             return None;
@@ -57,12 +58,12 @@ extern "C" fn enter<F: FnOnce() -> T, T>(high: u32, low: u32) {
     let Some(run) = call.run.take() else { return };
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(done) => call.done = Some(done),
-        // Not dropped: the drop of a payload may panic in turn.
+        // Not dropped: a payload's drop may panic too.
         Err(panic) => std::mem::forget(panic),
     }
 }
 
-/// A stack above a page that nothing may touch.
+/// A stack above a guard page.
 struct Stack {
     mapping: *mut c_void,
     /// The lowest address of the stack.
@@ -95,13 +96,13 @@ impl Stack {
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        // SAFETY: the mapping of `new`, on which nothing runs any more. Its pages, with what was computed on them, go back to
-        // the kernel.
+        // SAFETY: the mapping from `new`, which nothing runs on any more. Its pages, and what was computed on them,
+        // return to the kernel.
         unsafe { libc::munmap(self.mapping, GUARD_BYTES + STACK_BYTES) };
     }
 }
 
-/// Twice what ML-DSA-87 takes; unoptimized frames of this library are among it.
+/// Twice what ML-DSA-87 takes, including unoptimized frames of this library.
 const STACK_BYTES: usize = 256 << 10;
 const GUARD_BYTES: usize = 4 << 10;
 
@@ -110,7 +111,7 @@ const GUARD_BYTES: usize = 4 << 10;
 mod tests {
     use super::*;
 
-    /// Uses most of the stack, a frame of 4 KiB at a time.
+    /// Uses most of the stack, in frames of 4 KiB.
     fn sum(depth: usize) -> usize {
         let frame = std::hint::black_box([depth as u8; 4096]);
         match depth {

@@ -1,13 +1,13 @@
-//! Jobs of OpenSSL's (ASYNC_start_job(3)), and what they hold while they are paused.
+//! Jobs of OpenSSL (ASYNC_start_job(3)), and what they hold while they are paused.
 //!
-//! A job whose connection is closed while it is paused never goes on: OpenSSL frees the job's wait context and forgets the
-//! job, and nothing on its stack is ever dropped. So whatever has to be given back (descriptors, requests, places among
-//! others) is held by the wait context and not by the stack. There is one kind of entry for that, [`Waiting`], and one
-//! function that takes everything out of it when the wait context goes.
+//! If a connection is closed while its job is paused, the job never continues: OpenSSL frees the job's wait context and
+//! forgets the job, and nothing on its stack is ever dropped. So the wait context, not the stack, holds everything that
+//! must be released (descriptors, requests, places in a count). There is one kind of entry for that, [`Waiting`], and
+//! one function that empties it when the wait context is freed.
 //!
-//! A wait context, which a TLS connection has for all of its jobs, is given one descriptor for each kind of wait. It stays
-//! as long as the wait context, and is quiet between requests: a server that is given another descriptor for each of them
-//! may look at one that is closed by then.
+//! A TLS connection has one wait context for all of its jobs. It gets one descriptor for each kind of wait, which stays
+//! as long as the wait context and is quiet between requests: a server that gets a new descriptor for each request may
+//! poll one that is already closed.
 //!
 //! A job has a stack of 32 KiB. Lanes need less than 16 (`a_job_of_openssl_has_stack_enough` of the library's tests).
 #![allow(unsafe_code)]
@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::stacks::{Opened, Place};
 use crate::libcrypto::Libcrypto;
 
-/// What libcrypto has for jobs.
+/// The functions of libcrypto for jobs.
 pub(super) struct Fibers {
     get_current_job: GetCurrentJob,
     pause_job: PauseJob,
@@ -37,55 +37,55 @@ type SetWaitFd =
     unsafe extern "C" fn(*mut c_void, *const c_void, c_int, *mut c_void, Cleanup) -> c_int;
 type GetFd =
     unsafe extern "C" fn(*mut c_void, *const c_void, *mut c_int, *mut *mut c_void) -> c_int;
-/// Is called with what was given to `set_wait_fd` when the wait context goes.
+/// Is called with the arguments of `set_wait_fd` when the wait context is freed.
 type Cleanup = unsafe extern "C" fn(*mut c_void, *const c_void, c_int, *mut c_void);
 
-/// A job that this code runs in.
+/// The job that this code runs in.
 #[derive(Clone, Copy)]
 pub(super) struct Fiber(*mut c_void);
 
-/// What a job is paused for.
+/// A result that a job is paused for.
 pub(super) trait Awaited: Send + Sized + 'static {
-    /// Makes the descriptor that is readable when the job should go on.
+    /// Opens the descriptor that becomes readable when the job should continue.
     fn open(&self) -> Option<OwnedFd>;
 
-    /// Uses the descriptor that another one of this kind has opened. Returns whether that was possible.
+    /// Reuses the descriptor that an earlier value of this kind has opened. Returns whether that was possible.
     fn reuse(&self, _descriptor: BorrowedFd<'_>) -> bool {
         true
     }
 
-    /// Tells entries of this kind from others.
+    /// Returns the key that identifies entries of this kind.
     fn key() -> &'static Key<Self>;
 }
 
-/// By its address a wait context knows whose an entry is. Each kind has one of its own.
+/// A key whose address identifies entries in a wait context. Each kind of wait has its own.
 pub(super) struct Key<T> {
-    /// Without it keys could share an address.
+    /// Without this byte, keys could share an address.
     _byte: u8,
     _kind: PhantomData<fn() -> T>,
 }
 
-/// What a wait context has of one kind.
+/// A wait context's entry of one kind.
 pub(super) struct Waiting<T> {
-    /// Until the wait context goes.
+    /// `None` once the wait context is freed.
     descriptor: Mutex<Option<Opened>>,
-    /// What its job waits for, until that ends or the wait context goes.
+    /// What the job waits for, until that ends or the wait context is freed.
     held: Mutex<Option<(T, Place)>>,
 }
 
-/// What the current job has in its wait context. It is taken out when this is dropped.
+/// The current job's value in its wait context. Dropping this takes the value out.
 pub(super) struct Held<T: Awaited>(Arc<Waiting<T>>);
 
-/// Resumed so often without a reason, a job waits for its result without a pause: jobs may be forbidden to pause
-/// (ASYNC_block_pause(3)), which nothing tells.
+/// After this many resumptions without a reason, a job waits for its result without pausing: jobs may be forbidden to
+/// pause (ASYNC_block_pause(3)), and no function reports that.
 pub(super) const RESUMED_MAX: u32 = 64;
 
 impl Fibers {
-    /// `None` where libcrypto shows no symbols or has no jobs. `of_core` is a function of it.
+    /// Looks the functions up; `None` if libcrypto exports no symbols or has no jobs. `of_core` is a function in it.
     pub(super) fn of(of_core: *const c_void) -> Option<Self> {
         let libcrypto = Libcrypto::of(of_core)?;
         let symbol = |name: &CStr| libcrypto.symbol(name);
-        // SAFETY: what libcrypto has under these names is of these types since OpenSSL 1.1.
+        // SAFETY: libcrypto's functions of these names have had these types since OpenSSL 1.1.
         unsafe {
             use std::mem::transmute;
             type Symbol = *mut c_void;
@@ -101,7 +101,7 @@ impl Fibers {
         }
     }
 
-    /// The job that the caller runs in.
+    /// Returns the job that the caller runs in.
     #[inline]
     pub(super) fn current(&self) -> Option<Fiber> {
         // SAFETY: `ASYNC_get_current_job` takes nothing, on any thread.
@@ -109,18 +109,18 @@ impl Fibers {
         (!job.is_null()).then_some(Fiber(job))
     }
 
-    /// Pauses the current job, which holds what it waits for. Returns whether that was possible.
+    /// Pauses the current job, whose wait context holds what it waits for. Returns whether that was possible.
     pub(super) fn pause<T: Awaited>(&self, _held: &Held<T>) -> bool {
         // SAFETY: `ASYNC_pause_job` takes nothing, and returns at once outside of a job.
         unsafe { (self.pause_job)() == 1 }
     }
 
-    /// Has the wait context of `fiber`, which the caller runs in, hold `what` from now on. After this the caller pauses
-    /// before it does anything else: a server that finds a descriptor which no pause has told it of may take it for a fault
-    /// (haproxy 2.6 ends there).
+    /// Makes the wait context of `fiber`, which the caller runs in, hold `what` from now on. After this the caller must
+    /// pause before it does anything else: a server that finds a descriptor which no pause has announced may take that
+    /// for an error (haproxy 2.6 aborts).
     ///
     /// # Errors
-    /// Gives both back if that is not possible.
+    /// Returns both if that is not possible.
     pub(super) fn hold<T: Awaited>(
         &self,
         fiber: Fiber,
@@ -130,7 +130,7 @@ impl Fibers {
         place.pauses();
         let key = std::ptr::from_ref(T::key()).cast();
         let (mut descriptor, mut data) = (-1, null_mut());
-        // SAFETY: the job is the current one, and so has a wait context or none.
+        // SAFETY: the job is the current one, so it has a wait context or none.
         let wait_ctx = unsafe { (self.get_wait_ctx)(fiber.0) };
         if wait_ctx.is_null() {
             return Err((what, place));
@@ -139,8 +139,8 @@ impl Fibers {
         let is_there = unsafe { (self.get_fd)(wait_ctx, key, &mut descriptor, &mut data) == 1 };
         if is_there && !data.is_null() {
             let found = data.cast::<Waiting<T>>().cast_const();
-            // SAFETY: what was put there below under this key, which is of this type alone, and of which the wait context
-            // keeps one count.
+            // SAFETY: the code below stored this under the same key, so it has this type, and the wait context keeps
+            // one count of it.
             let waiting = unsafe {
                 Arc::increment_strong_count(found);
                 Arc::from_raw(found)
@@ -162,14 +162,14 @@ impl Fibers {
         if unsafe { (self.set_wait_fd)(wait_ctx, key, descriptor, data, cleanup::<T>) == 1 } {
             return Ok(Held(waiting));
         }
-        // SAFETY: the count of above, which the wait context has not taken.
+        // SAFETY: the count from above, which the wait context has not taken.
         drop(unsafe { Arc::from_raw(owned) });
         let held = locked(&waiting.held).take();
         held.map_or_else(|| Ok(Held(waiting)), Err)
     }
 }
 
-/// The wait context goes: its job has ended, or will never go on.
+/// Empties the entry when the wait context is freed: its job has ended, or will never continue.
 ///
 /// # Safety
 /// libcrypto calls, with the `data` that `Fibers::hold` gave it, for the last time.
@@ -179,7 +179,7 @@ unsafe extern "C" fn cleanup<T: Awaited>(
     _descriptor: c_int,
     data: *mut c_void,
 ) {
-    // SAFETY: of `Fibers::hold`, and this is the wait context's last use of it.
+    // SAFETY: the data came from `Fibers::hold`, and this is the wait context's last use of it.
     let waiting = unsafe { Arc::from_raw(data.cast::<Waiting<T>>().cast_const()) };
     let held = locked(&waiting.held).take();
     let descriptor = locked(&waiting.descriptor).take();
@@ -205,19 +205,19 @@ impl<T: Awaited> Waiting<T> {
         Ok(Held(self))
     }
 
-    /// Calls `with` with the descriptor, if it is still there.
+    /// Calls `with` with the descriptor, if it is still open.
     pub(super) fn with_descriptor<R>(&self, with: impl FnOnce(BorrowedFd<'_>) -> R) -> Option<R> {
         locked(&self.descriptor).as_ref().map(|it| with(it.as_fd()))
     }
 }
 
 impl<T: Awaited> Held<T> {
-    /// Calls `with` with what is held; `None` if the wait context has gone, and with it the connection.
+    /// Calls `with` with the held value; `None` if the wait context was freed, and the connection with it.
     pub(super) fn with<R>(&self, with: impl FnOnce(&mut T) -> R) -> Option<R> {
         locked(&self.0.held).as_mut().map(|(what, _)| with(what))
     }
 
-    /// What is held, which the wait context then no longer has.
+    /// Takes the held value out of the wait context.
     pub(super) fn take(self) -> Option<(T, Place)> {
         locked(&self.0.held).take()
     }
@@ -256,7 +256,7 @@ mod tests {
     use super::super::stacks::Stacks;
     use super::*;
 
-    /// What a wait context has: key, descriptor, data and what to call at its end.
+    /// A wait context's entry: key, descriptor, data and cleanup function.
     type Entry = (*const c_void, c_int, *mut c_void, Cleanup);
 
     thread_local! {
@@ -264,7 +264,7 @@ mod tests {
         static HAS_ROOM: Cell<bool> = const { Cell::new(true) };
     }
 
-    /// A libcrypto with one job and one wait context for each thread.
+    /// Makes a libcrypto with one job and one wait context for each thread.
     fn fibers() -> Fibers {
         extern "C" fn get_current_job() -> *mut c_void {
             std::ptr::dangling_mut()
@@ -313,7 +313,7 @@ mod tests {
 
     fn free_wait_ctx() {
         for (key, descriptor, data, cleanup) in ENTRIES.take() {
-            // SAFETY: as it was given to `set_wait_fd`, once.
+            // SAFETY: the arguments of `set_wait_fd`, used once.
             unsafe { cleanup(null_mut(), key, descriptor, data) };
         }
     }
@@ -335,7 +335,7 @@ mod tests {
         }
     }
 
-    /// Jobs that end, that never go on, that find no room, and that share a wait context with another.
+    /// Covers jobs that end, that never continue, that find no room, and that share a wait context with another.
     #[test]
     fn whatever_becomes_of_a_job_all_is_given_back() {
         let fibers = fibers();
@@ -353,7 +353,7 @@ mod tests {
             // SAFETY: takes numbers alone.
             unsafe { libc::fcntl(number, libc::F_GETFD) >= 0 }
         };
-        // Ends: the descriptor stays for the next one.
+        // A job that ends: its descriptor stays for the next one.
         let first = begin().ok().unwrap();
         assert!(fibers.pause(&first));
         assert!(first.with(|_| ()).is_some());
@@ -363,25 +363,25 @@ mod tests {
         assert_eq!((Arc::strong_count(&token), stacks.counts()), (1, (0, 0)));
         let second = begin().ok().unwrap();
         assert_eq!(descriptor(&second), number);
-        // A further job, while that one lives, gets back what it brought.
+        // Another job, started while that one lives, gets back its arguments.
         assert!(begin().is_err());
         assert_eq!((Arc::strong_count(&token), stacks.counts()), (2, (1, 0)));
         let (_probe, place) = second.take().unwrap();
         assert_eq!(stacks.counts(), (1, 0));
         drop((_probe, place));
-        // Never goes on: nothing on its stack is ever dropped.
+        // A job that never continues: nothing on its stack is ever dropped.
         let dead = begin().ok().unwrap();
         std::mem::forget(dead);
         assert_eq!((Arc::strong_count(&token), stacks.counts()), (2, (1, 0)));
         free_wait_ctx();
         assert_eq!((Arc::strong_count(&token), stacks.counts()), (1, (0, 1)));
-        // Other tests of this process open descriptors, of other kinds as a rule.
+        // Other tests of this process open descriptors, usually of other kinds.
         let is_ours = || {
             let link = std::fs::read_link(format!("/proc/self/fd/{number}"));
             link.is_ok_and(|link| link.to_string_lossy().contains("eventfd"))
         };
         assert!(!is_open(number) || !is_ours());
-        // A wait context that goes in order counts as no loss.
+        // A wait context that is freed after its job has ended does not count as a loss.
         drop(begin().ok().unwrap());
         free_wait_ctx();
         assert_eq!((Arc::strong_count(&token), stacks.counts()), (1, (0, 1)));

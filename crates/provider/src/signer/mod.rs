@@ -1,19 +1,19 @@
-//! How private operations are computed: in lanes, together with others, or by one implementation alone.
+//! How private operations are computed: in lanes, batched with others, or by one implementation alone.
 //!
-//! A thread that signs waits for others of its process where that gains (`threads.rs`). A job of OpenSSL's
-//! (ASYNC_start_job(3)) is paused instead, and other connections go on. The job that fills a batch computes it at
-//! once, on its own thread: no other has to wake up, and where an event loop has a CPU of its own, none is free. If
-//! no other job arrives within two turns of the event loop, a partial batch is computed. A server with one connection
-//! at a time would lose by that, so a job that was paused and met no other makes the next ones compute at once, each
-//! time more of them, until a paused one meets another.
+//! A thread that signs waits for other threads of its process if that gains (`threads.rs`). A job of OpenSSL
+//! (ASYNC_start_job(3)) is paused instead, and other connections proceed. The job that fills a batch computes it at
+//! once, on its own thread: no other thread has to wake up, and where an event loop has a CPU of its own, none is free.
+//! If no other job arrives within two turns of the event loop, a partial batch is computed. A server with one
+//! connection at a time would lose by that. So after a job was paused and met no other, the next jobs are computed at
+//! once: ever more of them, until a paused job meets another.
 //!
-//! Processes meet in a daemon, if the configuration names one.
+//! A daemon batches requests of several processes, if the configuration names one.
 //!
-//! Keys of other machines are behind a relay, if the configuration names one: threads wait for its answer, and jobs are
-//! paused until it is there.
+//! A relay gives access to remote keys, if the configuration names one: threads wait for its answer, and jobs are
+//! paused until it arrives.
 //!
-//! Alone, whichever is faster computes: the default provider, which may or may not have code for this CPU, or the
-//! library.
+//! A single request is computed by the faster implementation: the default provider, which may or may not have code for
+//! this CPU, or the library.
 
 mod async_jobs;
 mod batch;
@@ -46,28 +46,28 @@ use self::threads::Threads;
 /// A wrong signature can reveal the private key (Boneh, DeMillo and Lipton 1997), so it is not passed on.
 pub(crate) const WRONG_ANSWER: &str = "the answer is not of this key: has the server another one of that name by now (oarlock pubkey --reference)?";
 
-/// What the signatures of a provider share.
+/// The state that a provider's private operations share.
 #[derive(Default)]
 pub(crate) struct Signer {
     fibers: Option<Fibers>,
-    /// The stacks of jobs, whatever they are paused for.
+    /// The stacks of jobs, whatever the jobs are paused for.
     stacks: Arc<Stacks>,
     company: Arc<Company>,
     /// The operations of threads that sign outside of jobs.
     threads: Threads,
     alone: FasterAlone,
-    /// Where the processes of this machine meet.
+    /// The daemon that batches requests of this machine's processes.
     local: Option<Client>,
     /// The daemon that asks cryptoservers.
     relay: Option<relay::Client>,
     relay_breaker: RelayBreaker,
-    /// Every operation goes to the lanes, whatever it takes there: for tests.
+    /// Whether every operation goes to the lanes, whatever that costs: for tests.
     always_lanes: bool,
 }
 
 impl Signer {
-    /// Runs what may take more stack than a job of OpenSSL's has. Returns `None` if the caller is a job and there is no memory
-    /// for a second stack.
+    /// Runs what may need more stack than a job of OpenSSL has. Returns `None` if the caller is a job and there is no
+    /// memory for a second stack, or if `run` panicked there.
     pub(crate) fn on_deep_stack<T>(&self, run: impl FnOnce() -> T) -> Option<T> {
         let mut fibers = self.fibers.iter();
         match fibers.any(|fibers| fibers.current().is_some()) {
@@ -76,8 +76,8 @@ impl Signer {
         }
     }
 
-    /// `of_core` is a function of libcrypto's; `local` and `relay` are sockets of daemons. `tell_lost` is called for each
-    /// job that never goes on.
+    /// Makes a signer. `of_core` is a function of libcrypto; `local` and `relay` are sockets of daemons. `tell_lost` is
+    /// called for each job that never continues.
     pub(crate) fn of(
         of_core: *const c_void,
         local: Option<&str>,
@@ -95,24 +95,24 @@ impl Signer {
         }
     }
 
-    /// Whether every operation goes to the lanes, the first ones of a key too.
+    /// Whether every operation goes to the lanes, even the first ones of a key.
     pub(crate) fn always_lanes(&self) -> bool {
         self.always_lanes
     }
 
-    /// Whether there are keys of other machines.
+    /// Whether there may be remote keys.
     pub(crate) fn has_relay(&self) -> bool {
         self.relay.is_some()
     }
 
-    /// The signature or power that a key of another machine makes, or why there is none.
+    /// Returns the signature or power that a remote key makes, or the reason why there is none.
     pub(crate) fn ask(&self, question: &Question) -> Result<Zeroizing<Vec<u8>>, String> {
         let Some(relay) = &self.relay else {
             return Err("the provider's section has no line `relay`".into());
         };
         let pausable = self.pausable();
         let may_pause = pausable.is_some();
-        // A job that is paused is in nobody's way.
+        // A paused job blocks nobody.
         if !may_pause && !self.relay_breaker.allows() {
             return Err(
                 "the last question was not answered in time, so this one was not asked".into(),
@@ -126,8 +126,7 @@ impl Signer {
                 None => asked.wait(),
             }
         };
-        // A relay that was started again takes up where the last one went. A question changes nothing, so it may be asked
-        // twice.
+        // A restarted relay listens on the same socket. A question changes nothing, so it may be asked twice.
         let answer = match ask(pausable) {
             Err(NoAnswer::Gone) => ask(self.pausable()),
             answer => answer,
@@ -143,9 +142,9 @@ impl Signer {
         })
     }
 
-    /// The power of the number that `number` makes, or what `by_default` returns, which computes it alone. A number takes
-    /// microseconds where it has a salt, so it is made only if it is needed. Powers that are secret, those of ciphertexts,
-    /// are in no memory that other processes have.
+    /// Returns the power of the number that `number` makes, or the result of `by_default`, which computes it alone.
+    /// Making a number takes microseconds if it has a salt, so it is made only if needed. Secret powers, those of
+    /// ciphertexts, are never in memory that other processes share.
     pub(crate) fn power<T>(
         &self,
         key: &AcceleratedRsa,
@@ -180,7 +179,7 @@ impl Signer {
             });
             return power.map_or_else(alone, Power::InLanes);
         }
-        // Before the library measures what a request takes alone.
+        // This comes before the library measures what a single request takes.
         if let Some(power) = in_company() {
             return Power::InLanes(power);
         }
@@ -195,18 +194,18 @@ impl Signer {
         match done {
             Ok(Power::InLanes(power)) => Power::InLanes(power),
             Ok(Power::Alone(done)) => done,
-            // The lanes have failed, or the number was none.
+            // The lanes have failed, or there was no number.
             Err(_) => Power::Alone(by_default()),
         }
     }
 
-    /// The job that the caller runs in.
+    /// Returns the job that the caller runs in.
     fn job(&self) -> Option<(&Fibers, Fiber)> {
         let fibers = self.fibers.as_ref()?;
         Some((fibers, fibers.current()?))
     }
 
-    /// The job that the caller runs in, if it may be paused.
+    /// Returns the job that the caller runs in, if it may be paused.
     fn pausable(&self) -> Option<(&Fibers, Fiber, Place)> {
         let (fibers, fiber) = self.job()?;
         Some((fibers, fiber, self.stacks.place()?))

@@ -1,7 +1,7 @@
-//! Answers of a relay that jobs of OpenSSL's wait for.
+//! A relay's answers, which jobs of OpenSSL wait for.
 //!
-//! A job's wait context is given one epoll(7), which is readable when the connection in it is: when there is an answer, or
-//! when the relay has gone.
+//! A job's wait context gets one epoll(7) descriptor. It is readable when the connection in it is: when there is an
+//! answer, or when the relay has gone.
 #![allow(unsafe_code)]
 
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
@@ -13,14 +13,14 @@ use super::fibers::{Awaited, Fiber, Fibers, Key, RESUMED_MAX};
 use super::stacks::Place;
 
 impl Fibers {
-    /// The answer, for which `fiber`, which the caller runs in, is paused.
+    /// Returns the answer. `fiber`, which the caller runs in, is paused until it arrives.
     pub(super) fn until_answered(
         &self,
         fiber: Fiber,
         place: Place,
         asked: Asked,
     ) -> Result<Zeroizing<Vec<u8>>, NoAnswer> {
-        // It may be there already.
+        // The answer may have arrived already.
         if let Some(answer) = asked.try_take() {
             return answer;
         }
@@ -29,7 +29,7 @@ impl Fibers {
             Err((asked, _place)) => return asked.wait(),
         };
         for _ in 0..RESUMED_MAX {
-            // Paused before it looks again.
+            // Paused before it checks again.
             if !self.pause(&held) {
                 break;
             }
@@ -39,7 +39,7 @@ impl Fibers {
                 None => return Err(NoAnswer::Late),
             }
         }
-        // Paused so often without an answer, or not at all: it waits here.
+        // Paused too often without an answer, or not at all: wait here.
         let asked = held.take();
         asked.map_or(Err(NoAnswer::Late), |(asked, _place)| asked.wait())
     }
@@ -52,19 +52,19 @@ impl Awaited for Asked {
         if number < 0 {
             return None;
         }
-        // SAFETY: a new descriptor that nobody else has.
+        // SAFETY: a new descriptor that nothing else owns.
         let epoll = unsafe { OwnedFd::from_raw_fd(number) };
         self.reuse(epoll.as_fd()).then_some(epoll)
     }
 
-    /// Has it tell of what comes. The connection leaves the epoll when it is closed.
+    /// Adds the connection to the epoll. The connection leaves the epoll when it is closed.
     fn reuse(&self, epoll: BorrowedFd<'_>) -> bool {
         let mut event = libc::epoll_event {
             events: libc::EPOLLIN as u32,
             u64: 0,
         };
         let (epoll, connection) = (epoll.as_raw_fd(), self.as_fd().as_raw_fd());
-        // SAFETY: two descriptors that are open, and an event of ours.
+        // SAFETY: two open descriptors, and an event of ours.
         unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, connection, &mut event) == 0 }
     }
 

@@ -1,8 +1,8 @@
-//! How often a program waits for keys of another machine that do not answer.
+//! Limits how often a program waits for remote keys that do not answer.
 //!
-//! A thread that waits for one handshake serves no other, not even one whose key is here. So after a wait without an
-//! answer the next questions fail at once, for twice as long as that wait, and for longer each time. Then one
-//! question may wait again.
+//! A thread that waits for one handshake serves no other, not even one whose key is on this machine. So after a wait
+//! without an answer, the next questions fail at once, for twice as long as that wait, and for longer each time. Then
+//! one question may wait again.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
-//! Which implementation computes a request alone, by the width of the modulus.
+//! Which implementation computes a single request, by the width of the modulus.
 
 use oarlock_engine::learn::Faster;
 
-/// The default provider's, first, or the library's, by steps of 512 bits up to 4096.
+/// The faster of the default provider (first) and the library, in steps of 512 bits up to 4096.
 #[derive(Default)]
 pub(crate) struct FasterAlone([Faster; WIDTHS]);
 

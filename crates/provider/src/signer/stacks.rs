@@ -1,16 +1,16 @@
 //! The stacks of paused jobs, and how many of them may be lost.
 //!
-//! A connection that is closed while its job is paused leaves the job's stack behind, 32 KiB that OpenSSL never frees. A
-//! client may do that on purpose. So a loss is a debt that is paid off with time, one stack every two seconds at first,
-//! and jobs are paused only while the debt is below its limit: 256 stacks, 8 MiB. A process that has lost thousands of
-//! stacks pays more slowly, so that its losses grow with the square root of an attack's length.
+//! If a connection is closed while its job is paused, OpenSSL never frees the job's stack of 32 KiB. A client may do
+//! that on purpose. So a loss is a debt that is paid off over time, one stack every two seconds at first, and jobs are
+//! paused only while the debt is below its limit: 256 stacks, 8 MiB. A process that has lost thousands of stacks pays
+//! more slowly, so that its losses grow with the square root of an attack's length.
 //!
-//! A paused job has a descriptor, or two, also when its client has gone: a server waits for the job to be answered then. It
-//! may have room for few more than it counts itself (haproxy ends when there are more), so jobs that may be paused at once
-//! are fewer than a quarter of the server's own descriptors.
+//! A paused job has one or two descriptors, even after its client has gone: the server then waits for the job's result.
+//! A server may have room for few more descriptors than it counts itself (haproxy aborts if there are more), so the
+//! jobs that may be paused at once are fewer than a quarter of the server's own descriptors.
 //!
-//! While most of the limit is used up, few jobs may be paused at once, for all of them may be lost. Each one that goes on
-//! admits more of them: the attack may be over.
+//! While most of the limit is used up, few jobs may be paused at once, because all of them may be lost. Each job that
+//! continues admits more: the attack may be over.
 
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -20,34 +20,34 @@ use std::time::Instant;
 
 /// Counts the jobs of a process that may be paused, and those that were lost.
 pub(crate) struct Stacks {
-    /// Jobs that may be paused now.
+    /// The number of jobs that may be paused now.
     under_way: AtomicU32,
-    /// Descriptors of wait contexts.
+    /// The number of descriptors in wait contexts.
     opened: AtomicU32,
-    /// Jobs that were paused and went on since the last loss.
+    /// The number of jobs that were paused and continued since the last loss.
     went_on: AtomicU32,
     lost: AtomicU64,
-    /// When nothing is owed any more, in milliseconds after `began`; 0 before the first loss.
+    /// When the debt is paid off, in milliseconds after `began`; 0 before the first loss.
     paid_at: AtomicU64,
-    /// The process that all of this is about: a forked child has none of its parent's jobs.
+    /// The process that these counts belong to: a forked child has none of its parent's jobs.
     process: AtomicU32,
     began: OnceLock<Instant>,
     /// Is called for each loss.
     tell: Box<dyn Tell>,
 }
 
-/// A descriptor of a wait context, which is closed when this is dropped.
+/// A descriptor of a wait context. It is closed on drop.
 pub(crate) struct Opened {
     descriptor: OwnedFd,
     stacks: Arc<Stacks>,
 }
 
-/// What is called for each stack that is lost.
+/// A callback for each stack that is lost.
 pub(crate) trait Tell: Fn() + Send + Sync + UnwindSafe + RefUnwindSafe {}
 
 impl<F: Fn() + Send + Sync + UnwindSafe + RefUnwindSafe> Tell for F {}
 
-/// The place of a job that may be paused. It is given back when it is dropped.
+/// The place of a job that may be paused. It is returned on drop.
 pub(crate) struct Place {
     stacks: Arc<Stacks>,
     process: u32,
@@ -68,7 +68,7 @@ impl Stacks {
         }
     }
 
-    /// A place for a job that may be paused; `None` if it must not be.
+    /// Returns a place for a job that may be paused; `None` if it must not be.
     pub(crate) fn place(self: &Arc<Self>) -> Option<Place> {
         let process = self.begin_in_this_process();
         // The clock is read only after a loss.
@@ -87,7 +87,7 @@ impl Stacks {
         })
     }
 
-    /// How many jobs may be paused at once.
+    /// Returns how many jobs may be paused at once.
     fn limit_at(&self, now: u64) -> u32 {
         let owed = self.paid_at.load(Ordering::Relaxed).saturating_sub(now);
         let left = (OWED_MAX_MS.saturating_sub(owed) / PAYMENT_MS) as u32;
@@ -98,8 +98,8 @@ impl Stacks {
         left.max(went_on.saturating_mul(ADMITTED)).min(LOST_MAX)
     }
 
-    /// How many jobs may be paused at once where a new descriptor has this number. The system gives the lowest number that
-    /// is free, so it says how many there are.
+    /// Returns how many jobs may be paused at once if a new descriptor has this number. The system assigns the lowest
+    /// free number, so this is also the number of descriptors.
     fn room_at(&self, number: u32) -> u32 {
         let of_host = number.saturating_sub(self.opened.load(Ordering::Relaxed));
         (of_host / 4).max(ROOM_MIN)
@@ -116,7 +116,7 @@ impl Stacks {
 
     fn begin_in_this_process(&self) -> u32 {
         let process = std::process::id();
-        // The first jobs of all may come at the same time, and have nothing to forget.
+        // The first jobs of a process may arrive together; 0 means that there is nothing to reset.
         if ![0, process].contains(&self.process.swap(process, Ordering::Relaxed)) {
             self.under_way.store(0, Ordering::Relaxed);
             self.went_on.store(0, Ordering::Relaxed);
@@ -125,7 +125,7 @@ impl Stacks {
         process
     }
 
-    /// Jobs that may be paused now, and those that were lost.
+    /// Returns the numbers of jobs that may be paused now and of those that were lost.
     #[cfg(test)]
     pub(crate) fn counts(&self) -> (u32, u64) {
         let lost = self.lost.load(Ordering::Relaxed);
@@ -145,7 +145,7 @@ impl Default for Stacks {
 }
 
 impl Place {
-    /// Takes a new descriptor for the job's wait context; `None` if there must not be one more.
+    /// Counts a new descriptor for the job's wait context; `None` if there must not be another.
     pub(crate) fn keep(&self, descriptor: OwnedFd) -> Option<Opened> {
         let stacks = &self.stacks;
         let number = u32::try_from(descriptor.as_raw_fd()).ok()?;
@@ -164,7 +164,7 @@ impl Place {
         self.was_paused = true;
     }
 
-    /// Counts the stack as lost: its job never goes on.
+    /// Counts the stack as lost: its job never continues.
     pub(crate) fn lose(mut self) {
         self.was_paused = false;
         if self.process == std::process::id() {
@@ -188,7 +188,7 @@ impl Drop for Opened {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // A child has copies of its parent's places, which its own count never had.
+        // A child has copies of its parent's places, which its own count never included.
         if self.process == std::process::id() {
             self.stacks.under_way.fetch_sub(1, Ordering::Relaxed);
             let went_on = u32::from(self.was_paused);
@@ -197,16 +197,16 @@ impl Drop for Place {
     }
 }
 
-/// Jobs that may be paused at once, however few descriptors there are.
+/// The jobs that may be paused at once, however few descriptors there are.
 const ROOM_MIN: u32 = 32;
-/// Stacks that may be lost at once.
+/// The stacks that may be lost at once.
 const LOST_MAX: u32 = 256;
-/// After this time one of them may be lost again.
+/// The time after which one more stack may be lost.
 const PAYMENT_MS: u64 = 2000;
 const OWED_MAX_MS: u64 = LOST_MAX as u64 * PAYMENT_MS;
-/// After each 2048 losses the payments for the next ones take longer by [`PAYMENT_MS`].
+/// After every 2048 losses, each further payment takes [`PAYMENT_MS`] longer.
 const SLOWER_AFTER: u64 = 2048;
-/// For each job that went on since the last loss this many may be paused at once.
+/// The jobs that may be paused at once for each job that continued since the last loss.
 const ADMITTED: u32 = 4;
 
 #[cfg(test)]
@@ -236,17 +236,17 @@ mod tests {
         ] {
             assert_eq!(stacks.limit_at(after), limit, "{after}");
         }
-        // One that goes on admits more.
+        // A job that continues admits more.
         stacks.went_on.store(1, Ordering::Relaxed);
         assert_eq!((stacks.limit_at(1999), stacks.limit_at(2000)), (0, 4));
         stacks.went_on.store(u32::MAX, Ordering::Relaxed);
         assert_eq!(stacks.limit_at(2000), LOST_MAX);
-        // If these are lost, they are owed as well.
+        // If these jobs are lost, they are owed as well.
         lose(&stacks, 10, 2000);
         assert_eq!((stacks.limit_at(20_000), stacks.limit_at(22_000)), (0, 1));
     }
 
-    /// An attacker lets jobs go on until as many as possible may be paused, and then cuts all of these.
+    /// An attacker lets jobs continue until the limit is highest, and then cuts all connections.
     #[test]
     fn losses_grow_with_the_square_root_of_time() {
         let stacks = Stacks::default();
@@ -312,7 +312,7 @@ mod tests {
         assert_eq!(told.load(Ordering::Relaxed), LOST_MAX - 3);
         assert_eq!(stacks.went_on.load(Ordering::Relaxed), 0);
         assert_eq!(stacks.under_way.load(Ordering::Relaxed), 1);
-        // In a child of a fork nothing is owed, and its parent's places count for nothing.
+        // In a forked child nothing is owed, and its parent's places do not count.
         stacks.process.store(1, Ordering::Relaxed);
         places[0].process = 1;
         let own = stacks.place();

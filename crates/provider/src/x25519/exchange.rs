@@ -21,11 +21,11 @@ use crate::provider::Provider;
 struct Exchange {
     private: Option<X25519PrivateKey>,
     peer: Option<[u8; X25519_BYTES]>,
-    /// The core tears no provider down that has a context.
+    /// The core does not tear down a provider that has a context.
     provider: *const Provider,
 }
 
-/// The functions for OpenSSL.
+/// Returns the functions for OpenSSL.
 pub(super) fn table(inner: &ExchangeFunctions) -> Vec<Dispatch> {
     let mut table = Vec::new();
     offered!(table, inner, ExchangeFunctions:
@@ -41,7 +41,7 @@ pub(super) fn table(inner: &ExchangeFunctions) -> Vec<Dispatch> {
 }
 
 impl Exchange {
-    /// Writes the secret to `output`, which has room for it.
+    /// Writes the secret to the start of `output`; fails if that is too short.
     fn derive(&self, output: &mut [u8]) -> Result<(), Reason> {
         let (Some(private), Some(peer)) = (&self.private, &self.peer) else {
             return Err(Reason::MissingKey);
@@ -54,7 +54,7 @@ impl Exchange {
             return Err(Reason::FailedDuringDerivation);
         }
         *place = *secret;
-        // SAFETY: the provider of an exchange is there until its contexts are freed.
+        // SAFETY: the provider of an exchange exists until its contexts are freed.
         unsafe { &*self.provider }.count(Primitive::X25519, Performed::Derived);
         Ok(())
     }
@@ -78,21 +78,21 @@ unsafe extern "C" fn newctx(provider: *mut c_void) -> *mut c_void {
 }
 
 /// # Safety
-/// `context` is null or of `newctx` or `dupctx`, and this is the core's last call with it.
+/// `context` is null or came from `newctx` or `dupctx`, and this is the core's last call with it.
 unsafe extern "C" fn freectx(context: *mut c_void) {
     if !context.is_null() {
         catching((), || {
-            // SAFETY: of `newctx` or `dupctx`, and this is the core's last call with it.
+            // SAFETY: the exchange came from `newctx` or `dupctx`, and this is the core's last call with it.
             drop(unsafe { Box::from_raw(context.cast::<Exchange>()) });
         });
     }
 }
 
 /// # Safety
-/// `context` is null or a context of ours, and no other call with it is under way.
+/// `context` is null or a context of ours, and no other call uses it.
 unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
     catching(null_mut(), || {
-        // SAFETY: the core copies a context of `newctx` or `dupctx`, or null.
+        // SAFETY: the core copies null, or an exchange from `newctx` or `dupctx`.
         match unsafe { context.cast::<Exchange>().as_ref() } {
             Some(context) => Box::into_raw(Box::new(context.clone())).cast(),
             None => null_mut(),
@@ -101,7 +101,7 @@ unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
 }
 
 /// # Safety
-/// As [`dupctx`]; `key` is null or a key of ours that nobody changes.
+/// As for [`dupctx`]; `key` is null or a key of ours that does not change during the call.
 unsafe extern "C" fn init(context: *mut c_void, key: *mut c_void, _params: *const Param) -> c_int {
     catching(0, || {
         // SAFETY: null or a context of ours that no other call uses, and null or a key of ours.
@@ -114,7 +114,7 @@ unsafe extern "C" fn init(context: *mut c_void, key: *mut c_void, _params: *cons
         let (Some(context), Some(key)) = given else {
             return 0;
         };
-        // Without one it is refused when a secret is asked for.
+        // A missing private key is reported when a secret is derived.
         context.private = key.private.clone();
         context.peer = None;
         1
@@ -122,10 +122,10 @@ unsafe extern "C" fn init(context: *mut c_void, key: *mut c_void, _params: *cons
 }
 
 /// # Safety
-/// As [`dupctx`]; `key` is null or a key of ours that nobody changes.
+/// As for [`dupctx`]; `key` is null or a key of ours that does not change during the call.
 unsafe extern "C" fn set_peer(context: *mut c_void, key: *mut c_void) -> c_int {
     catching(0, || {
-        // SAFETY: null or a context of ours that no other call uses, and null or a key of ours.
+        // SAFETY: null or a context of ours that no other call uses, and null or a peer's key of ours.
         let given = unsafe {
             (
                 context.cast::<Exchange>().as_mut(),
@@ -141,7 +141,7 @@ unsafe extern "C" fn set_peer(context: *mut c_void, key: *mut c_void) -> c_int {
 }
 
 /// # Safety
-/// As [`dupctx`]; `bytes` is a place for a length, and `secret` is null or has room for as many bytes as `room` says.
+/// As for [`dupctx`]; `bytes` is a place for a length, and `secret` is null or has room for `room` bytes.
 unsafe extern "C" fn derive(
     context: *mut c_void,
     secret: *mut u8,
@@ -149,7 +149,7 @@ unsafe extern "C" fn derive(
     room: usize,
 ) -> c_int {
     catching(0, || {
-        // SAFETY: the core derives with a context of `newctx` or `dupctx`, or null.
+        // SAFETY: the core derives with null, or an exchange from `newctx` or `dupctx`.
         let Some(context) = (unsafe { context.cast::<Exchange>().as_ref() }) else {
             return 0;
         };
@@ -158,17 +158,17 @@ unsafe extern "C" fn derive(
         } else if secret.is_null() {
             Err(Reason::MissingKey)
         } else {
-            // SAFETY: the caller says that there is room for so many bytes.
+            // SAFETY: the caller promises room for `room` bytes.
             context.derive(unsafe { std::slice::from_raw_parts_mut(secret, room) })
         };
         match done {
             Ok(()) => {
-                // SAFETY: a place for a length.
+                // SAFETY: a place for a length, as the caller promises.
                 unsafe { *bytes = X25519_BYTES };
                 1
             }
             Err(reason) => {
-                // SAFETY: the core tears no provider down that has a context.
+                // SAFETY: the core does not tear down a provider that has an exchange.
                 unsafe { &*context.provider }.errors.raise(reason);
                 0
             }

@@ -22,11 +22,11 @@ use crate::provider::Provider;
 pub(super) struct Key {
     pub(super) public: Option<[u8; X25519_BYTES]>,
     pub(super) private: Option<X25519PrivateKey>,
-    /// The core tears no provider down that has a key.
+    /// The core does not tear down a provider that has a key.
     provider: *const Provider,
 }
 
-/// The functions for OpenSSL. What takes neither key nor provider is the default provider's own.
+/// Returns the functions for OpenSSL. Those that take neither key nor provider are the default provider's own.
 pub(super) fn table(inner: &KeyFunctions) -> Vec<Dispatch> {
     let mut table = Vec::new();
     offered!(table, inner, KeyFunctions:
@@ -68,8 +68,7 @@ impl Key {
         }
     }
 
-    /// Takes what an export gives, with the private half if the selection has it. A public key that is not given is
-    /// computed.
+    /// Takes the octets of an export, and the private half if it is selected. A missing public key is computed.
     fn import(&mut self, selection: c_int, params: Params<'_>) -> Option<()> {
         let (mut public, mut private) = (None, None);
         let taken = params.each(|name, value| {
@@ -78,7 +77,7 @@ impl Key {
                 PRIVATE if selection & SELECT_PRIVATE_KEY != 0 => &mut private,
                 _ => return Ok(()),
             };
-            // The first of a name counts.
+            // The first parameter of a name counts.
             if place.is_none() {
                 *place = Some(octets(value).ok_or(())?);
             }
@@ -95,7 +94,7 @@ impl Key {
         Some(())
     }
 
-    /// Gives what it has of a selection to a callback.
+    /// Passes what it has of a selection to a callback.
     ///
     /// # Safety
     /// `callback` takes `argument`.
@@ -112,17 +111,17 @@ impl Key {
                 *place = Param::giving_octets(name, octets);
             }
         }
-        // SAFETY: an array that ends as it must, and an argument that is the callback's.
+        // SAFETY: the array ends with `Param::END`, and the argument is the callback's.
         unsafe { callback(params.as_ptr(), argument) }
     }
 
     fn default(&self) -> Option<&DefaultAlgorithm<KeyFunctions>> {
-        // SAFETY: the provider lives as long as its keys.
+        // SAFETY: the provider outlives its X25519 keys.
         unsafe { default_of(self.provider) }
     }
 }
 
-/// The octets of a key; `None` for another type or length.
+/// Returns the octets of a key; `None` for another type or length.
 fn octets(value: Value<'_>) -> Option<&[u8; X25519_BYTES]> {
     value.given_octets()?.try_into().ok()
 }
@@ -130,7 +129,7 @@ fn octets(value: Value<'_>) -> Option<&[u8; X25519_BYTES]> {
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core, which has not torn it down.
 unsafe fn default_of<'a>(provider: *const Provider) -> Option<&'a DefaultAlgorithm<KeyFunctions>> {
-    // SAFETY: the caller says that the provider is there.
+    // SAFETY: the caller promises that the provider exists.
     unsafe { (*provider).defaults.get()?.x25519.as_ref() }
 }
 
@@ -147,17 +146,17 @@ unsafe extern "C" fn new(provider: *mut c_void) -> *mut c_void {
 unsafe extern "C" fn free(key: *mut c_void) {
     if !key.is_null() {
         catching((), || {
-            // SAFETY: a key of ours in a box, and this is the core's last call with it.
+            // SAFETY: a boxed key of ours, and this is the core's last call with it.
             drop(unsafe { Box::from_raw(key.cast::<Key>()) });
         });
     }
 }
 
 /// # Safety
-/// `key` is null or a key of ours that nobody changes.
+/// `key` is null or a key of ours that does not change during the call.
 unsafe extern "C" fn dup(key: *const c_void, selection: c_int) -> *mut c_void {
     catching(null_mut(), || {
-        // SAFETY: the core copies a key of `new`, `dup` or `generate`, or null.
+        // SAFETY: the core copies null, or a key from `new`, `dup` or `generate`.
         let Some(key) = (unsafe { key.cast::<Key>().as_ref() }) else {
             return null_mut();
         };
@@ -172,12 +171,12 @@ unsafe extern "C" fn dup(key: *const c_void, selection: c_int) -> *mut c_void {
     })
 }
 
-/// EVP_PKEY_copy_parameters(3) asks with no key at all.
+/// Whether a key has the selected parts. EVP_PKEY_copy_parameters(3) asks without a key.
 ///
 /// # Safety
-/// `key` is null or a key of ours that nobody changes.
+/// `key` is null or a key of ours that does not change during the call.
 unsafe extern "C" fn has(key: *const c_void, selection: c_int) -> c_int {
-    // SAFETY: the core asks of a key of `new`, `dup` or `generate`, or of null.
+    // SAFETY: the core asks about null, or a key from `new`, `dup` or `generate`.
     let key = unsafe { key.cast::<Key>().as_ref() };
     key.is_some_and(|key| {
         (selection & SELECT_PUBLIC_KEY == 0 || key.public.is_some())
@@ -187,10 +186,10 @@ unsafe extern "C" fn has(key: *const c_void, selection: c_int) -> c_int {
 }
 
 /// # Safety
-/// `key` is null or a key of ours that nobody changes.
+/// `key` is null or a key of ours that does not change during the call.
 unsafe extern "C" fn validate(key: *const c_void, selection: c_int, _type: c_int) -> c_int {
     catching(0, || {
-        // SAFETY: the core has a key of ours checked, or null.
+        // SAFETY: the core has null or a key of ours checked.
         let Some(key) = (unsafe { key.cast::<Key>().as_ref() }) else {
             return 0;
         };
@@ -207,12 +206,12 @@ unsafe extern "C" fn validate(key: *const c_void, selection: c_int, _type: c_int
     })
 }
 
-/// Compares public keys, or private ones where one side has no public key.
+/// Compares public keys, or private keys if one side has no public key.
 ///
 /// # Safety
-/// Each is null or a key of ours that nobody changes.
+/// Each is null or a key of ours that does not change during the call.
 unsafe extern "C" fn matches(one: *const c_void, other: *const c_void, selection: c_int) -> c_int {
-    // SAFETY: null or keys of ours.
+    // SAFETY: both are null or keys of ours.
     let keys = unsafe { (one.cast::<Key>().as_ref(), other.cast::<Key>().as_ref()) };
     let (Some(one), Some(other)) = keys else {
         return 0;
@@ -241,7 +240,7 @@ unsafe extern "C" fn matches(one: *const c_void, other: *const c_void, selection
 /// `key` is null or a key of ours that no other call uses; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn import(key: *mut c_void, selection: c_int, params: *const Param) -> c_int {
     catching(0, || {
-        // SAFETY: the core's key of X25519, or null, that no other call uses, and parameters that end.
+        // SAFETY: null, or the core's X25519 key that no other call uses, and parameters that end.
         let (key, params) = unsafe { (key.cast::<Key>().as_mut(), Params::new(params.cast_mut())) };
         match key {
             Some(key) if selection & SELECT_KEYPAIR != 0 => {
@@ -253,7 +252,7 @@ unsafe extern "C" fn import(key: *mut c_void, selection: c_int, params: *const P
 }
 
 /// # Safety
-/// `key` is null or a key of ours that nobody changes; `callback` takes `argument`.
+/// `key` is null or a key of ours that does not change during the call; `callback` takes `argument`.
 unsafe extern "C" fn export(
     key: *const c_void,
     selection: c_int,
@@ -261,7 +260,7 @@ unsafe extern "C" fn export(
     argument: *mut c_void,
 ) -> c_int {
     catching(0, || {
-        // SAFETY: the core exports a key of ours, or null.
+        // SAFETY: the core exports null or a key of ours.
         let key = unsafe { key.cast::<Key>().as_ref() };
         match (key, callback) {
             (Some(key), Some(callback)) if selection & SELECT_KEYPAIR != 0 => {
@@ -274,17 +273,18 @@ unsafe extern "C" fn export(
 }
 
 /// # Safety
-/// `key` is null or a key of ours that nobody changes; `params` is null or an array that ends with [`Param::END`].
+/// `key` is null or a key of ours that does not change during the call; `params` is null or an array that ends with
+/// [`Param::END`].
 unsafe extern "C" fn get_params(key: *mut c_void, params: *mut Param) -> c_int {
     catching(0, || {
-        // SAFETY: the core reads from a key of ours, or null.
+        // SAFETY: the core reads from null or a key of ours.
         let Some(key) = (unsafe { key.cast::<Key>().as_ref() }) else {
             return 0;
         };
         // SAFETY: parameters that end, with places.
         let given = unsafe { Params::new(params) };
-        // Later releases tell more of a key than its octets, which is the same of each: a blank key of the default provider's
-        // says that first, and would say octets of its own after ours.
+        // Later releases report more than a key's octets, the same for each key. A blank key of the default provider
+        // reports that. It comes first because it would overwrite our octets with its own.
         let are_known = given.each(|name, _| {
             if KNOWN.contains(&name) {
                 Ok(())
@@ -332,7 +332,7 @@ unsafe extern "C" fn get_params(key: *mut c_void, params: *mut Param) -> c_int {
 /// `key` is null or a key of ours that no other call uses; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn set_params(key: *mut c_void, params: *const Param) -> c_int {
     catching(0, || {
-        // SAFETY: the core's key of X25519, or null, that no other call uses, and parameters that end.
+        // SAFETY: null, or the core's X25519 key that no other call uses, and parameters that end.
         let (key, params) = unsafe { (key.cast::<Key>().as_mut(), Params::new(params.cast_mut())) };
         let Some(key) = key else {
             return 0;
@@ -351,13 +351,13 @@ unsafe extern "C" fn set_params(key: *mut c_void, params: *const Param) -> c_int
 /// A key that is being generated.
 struct Generation {
     selection: c_int,
-    /// The default provider's generation, which makes a key from what it alone knows of. Null if there is none.
+    /// The default provider's generation, for parameters that only it knows; null if there is none.
     inner: *mut c_void,
     provider: *const Provider,
 }
 
 impl Generation {
-    /// Sets parameters; `None` for one that the default provider is to see.
+    /// Checks parameters; `None` if the default provider must see one of them.
     fn set(params: Params<'_>) -> Option<()> {
         let set = params.each(|name, value| match name {
             b"group"
@@ -367,20 +367,20 @@ impl Generation {
             {
                 Ok(())
             }
-            // Of random numbers of the default provider's.
+            // The property query for the default provider's random numbers.
             b"properties" => Ok(()),
             _ => Err(()),
         });
         set.ok()
     }
 
-    /// Has the default provider set them, which then makes the key.
+    /// Has the default provider set the parameters, and later generate the key.
     ///
     /// # Safety
     /// `params` is an array that ends with [`Param::END`].
     unsafe fn leave(&mut self, params: *const Param) -> Option<c_int> {
-        // SAFETY: the provider lives as long as what it generates; the default provider's functions with its context and
-        // the caller's parameters.
+        // SAFETY: the provider outlives its generations; the default provider's functions with its context and the
+        // caller's parameters.
         unsafe {
             let default = default_of(self.provider)?;
             if self.inner.is_null() {
@@ -394,11 +394,11 @@ impl Generation {
         }
     }
 
-    /// A key of the default provider's, as ours.
+    /// Returns a key that the default provider generates, as ours.
     fn left(&self) -> Option<Key> {
         let mut key = Key::blank(self.provider);
-        // SAFETY: the provider lives as long as what it generates; the default provider's functions with its generation,
-        // a callback with the key that it is to fill, and the key that was exported.
+        // SAFETY: the provider outlives its generations; the default provider's functions with its generation, a
+        // callback with the key that it fills, and the key that was exported.
         unsafe {
             let functions = &default_of(self.provider)?.functions;
             let (export, free) = (functions.export?, functions.free?);
@@ -417,7 +417,7 @@ impl Generation {
 /// # Safety
 /// `params` is an array that ends with [`Param::END`], and `key` a key of ours.
 unsafe extern "C" fn take(params: *const Param, key: *mut c_void) -> c_int {
-    // SAFETY: the default provider hands over parameters, and the key that `left` gave it.
+    // SAFETY: the default provider passes parameters, and the key that `left` gave it.
     unsafe { import(key, SELECT_KEYPAIR, params) }
 }
 
@@ -435,7 +435,7 @@ unsafe extern "C" fn gen_init(
             inner: null_mut(),
             provider: provider.cast(),
         }));
-        // SAFETY: a generation that nobody else has, and parameters that end.
+        // SAFETY: a generation that nothing else uses, and parameters that end.
         unsafe {
             if gen_set_params(generation.cast(), params) != 1 {
                 gen_cleanup(generation.cast());
@@ -447,7 +447,7 @@ unsafe extern "C" fn gen_init(
 }
 
 /// # Safety
-/// `generation` is null or of `gen_init`; `params` is null or an array that ends with [`Param::END`].
+/// `generation` is null or came from `gen_init`; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn gen_set_params(generation: *mut c_void, params: *const Param) -> c_int {
     catching(0, || {
         // SAFETY: null or a generation that no other call uses, and parameters that end.
@@ -465,7 +465,7 @@ unsafe extern "C" fn gen_set_params(generation: *mut c_void, params: *const Para
 }
 
 /// # Safety
-/// `generation` is null or of `gen_init`.
+/// `generation` is null or came from `gen_init`.
 unsafe extern "C" fn generate(
     generation: *mut c_void,
     _callback: *const c_void,
@@ -486,7 +486,7 @@ unsafe extern "C" fn generate(
             let (private, public) = X25519PrivateKey::generate();
             key.public = Some(public);
             key.private = Some(private);
-            // SAFETY: the core tears no provider down that generates a key.
+            // SAFETY: the core does not tear down a provider that generates a key.
             unsafe { &*generation.provider }.count(Primitive::X25519, Performed::Generated);
         }
         // EVP_PKEY_paramgen(3) wants a key without either half.
@@ -495,12 +495,12 @@ unsafe extern "C" fn generate(
 }
 
 /// # Safety
-/// `generation` is null or of `gen_init`, and this is the core's last call with it.
+/// `generation` is null or came from `gen_init`, and this is the core's last call with it.
 unsafe extern "C" fn gen_cleanup(generation: *mut c_void) {
     if !generation.is_null() {
         catching((), || {
-            // SAFETY: a generation in a box, and this is the core's last call with it; the default provider's function
-            // with its own.
+            // SAFETY: a boxed generation, and this is the core's last call with it; the default provider's function
+            // gets its own.
             unsafe {
                 let generation = Box::from_raw(generation.cast::<Generation>());
                 let default = default_of(generation.provider);
@@ -519,8 +519,8 @@ unsafe extern "C" fn gen_settable_params(
     _generation: *mut c_void,
     provider: *mut c_void,
 ) -> *const Param {
-    // SAFETY: the core hands over its provider. The default provider's function takes no notice of its first argument,
-    // which may be null.
+    // SAFETY: the core passes its provider. The default provider's X25519 function ignores its first argument, which
+    // may be null.
     unsafe {
         let described = default_of(provider.cast())
             .and_then(|it| Some(it.functions.gen_settable_params?(null_mut(), it.context)));
@@ -531,7 +531,7 @@ unsafe extern "C" fn gen_settable_params(
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core.
 unsafe extern "C" fn gettable_params(provider: *mut c_void) -> *const Param {
-    // SAFETY: `provider` is the core's; what can be got is the default provider's to say, with its own context.
+    // SAFETY: `provider` is the core's; the default provider, with its own context, says what can be got.
     unsafe {
         let described = default_of(provider.cast())
             .and_then(|it| Some(it.functions.gettable_params?(it.context)));
@@ -542,7 +542,7 @@ unsafe extern "C" fn gettable_params(provider: *mut c_void) -> *const Param {
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core.
 unsafe extern "C" fn settable_params(provider: *mut c_void) -> *const Param {
-    // SAFETY: `provider` is the core's; what can be set is the default provider's to say, with its own context.
+    // SAFETY: `provider` is the core's; the default provider, with its own context, says what can be set.
     unsafe {
         let described = default_of(provider.cast())
             .and_then(|it| Some(it.functions.settable_params?(it.context)));

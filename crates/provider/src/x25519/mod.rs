@@ -12,7 +12,7 @@ use crate::abi::{Algorithm, OPERATION_KEYEXCH, OPERATION_KEYMGMT};
 use crate::default_provider::Defaults;
 use crate::offered::Offered;
 
-/// Adds what is offered: keys and exchange together, or neither.
+/// Adds keys and exchange together, or neither.
 pub(crate) fn offer(defaults: &Defaults, offered: &mut Offered) {
     let (Some(keys), Some(exchange)) = (&defaults.x25519, &defaults.x25519_exchange) else {
         return;
