@@ -512,7 +512,7 @@ impl<'a> Value<'a> {
 
     #[must_use]
     pub(crate) fn set_text(self, text: &'static CStr) -> bool {
-        // SAFETY: the text is static.
+        // SAFETY: a static text outlives everything.
         unsafe { self.set_text_of(text) }
     }
 

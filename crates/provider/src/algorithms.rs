@@ -34,8 +34,8 @@ pub(crate) unsafe fn offered(provider: &Provider) -> Option<&Offered> {
 }
 
 fn lists(provider: &Provider, defaults: &Defaults) -> Offered {
-    // A file that stands for a remote key is read into a key of this provider, by a key management that everybody sees.
-    // The same holds for a key that a program's own configuration wants here.
+    // A file that stands for a remote key is read into a key of this provider, by a key management that must not be
+    // hidden. The same holds for a key that a program's own configuration wants here.
     let hides_keys = provider.host.reads_keys_by_names()
         && defaults.leaves_keys()
         && !provider.signer.has_relay();

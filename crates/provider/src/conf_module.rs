@@ -71,7 +71,7 @@ unsafe fn load(module: *mut c_void, conf: *mut c_void) {
 }
 
 /// # Safety
-/// As [`load`], with the library context that the configuration is for.
+/// As for [`load`], with the library context that the configuration is for.
 unsafe fn load_into(context: *mut c_void, conf: *mut c_void, of: &Functions) {
     // SAFETY: context, configuration and functions are of one libcrypto, as the caller promises. `OSSL_provider_init`
     // is a provider's entry point. The configuration's values are texts that it has allocated, and nothing else

@@ -116,7 +116,7 @@ unsafe extern "C" fn der_of_pem(
 }
 
 /// Does the second step: reads the reference in a BIO, makes a key of it by `make`, and passes that to `callback`.
-/// `make` returns null for a key of another type; `free` frees a key that nobody has taken.
+/// `make` returns null for a key of another type; `free` frees a key that was not taken.
 ///
 /// # Safety
 /// The core calls, with its provider, a BIO, and a callback that takes `argument`; `free` takes what `make` returns.

@@ -441,14 +441,14 @@ unsafe extern "C" fn get_params<A: Offered>(params: *mut Param) -> c_int {
 /// # Safety
 /// As for [`with`]; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn get_ctx_params<C: Cipher>(context: *mut c_void, params: *mut Param) -> c_int {
-    // SAFETY: the core has a context of this cipher, and parameters whose places it owns.
+    // SAFETY: the core passes a context of this cipher, and parameters whose places it owns.
     unsafe { with::<C>(context, |cipher, _| cipher.get_params(Params::new(params))) }
 }
 
 /// # Safety
 /// As for [`with`]; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn set_ctx_params<C: Cipher>(context: *mut c_void, params: *mut Param) -> c_int {
-    // SAFETY: the core has a context of this cipher, and parameters with what they point to.
+    // SAFETY: the core passes a context of this cipher, and parameters with the data that they point to.
     unsafe {
         let params = Params::new(params);
         if params.is_empty() {
@@ -480,7 +480,7 @@ unsafe extern "C" fn gettable_params(provider: *mut c_void) -> *const Param {
             }
         };
     }
-    // SAFETY: `provider` is the one that the core was given, of which the host is copied.
+    // SAFETY: `provider` is the one that the core was given; its host is copied.
     let host = unsafe { &*provider.cast::<Provider>() }.host;
     let gettable: &'static [Param] = if host.has_encrypt_then_mac() {
         gettable!(Param::int(c"encrypt-then-mac"))
@@ -496,7 +496,7 @@ unsafe extern "C" fn gettable_ctx_params<A: Offered>(
     _context: *mut c_void,
     provider: *mut c_void,
 ) -> *const Param {
-    // SAFETY: `provider` is the one that the core was given, and lives longer than any context.
+    // SAFETY: `provider` is the one that the core was given, and outlives every context.
     let host = unsafe { &*provider.cast::<Provider>() }.host;
     A::Cipher::gettable(A::OPERATION, host).as_ptr()
 }
@@ -509,15 +509,15 @@ extern "C" fn settable_ctx_params<A: Offered>(
 }
 
 /// # Safety
-/// `context` is null or of `newctx::<A>` or `dupctx` where `A::Cipher` is `C`, and no other call with
-/// it is under way; `written` is a place for a length.
+/// `context` is null or came from `newctx::<A>` or `dupctx` where `A::Cipher` is `C`, and no other call uses it;
+/// `written` is a place for a length.
 #[inline(always)]
 unsafe fn writing<C: Cipher>(
     context: *mut c_void,
     written: *mut usize,
     run: impl FnOnce(&mut C) -> Result<usize, Reason>,
 ) -> c_int {
-    // SAFETY: the caller says of `context` what `with` demands, and that `written` is a place for a length.
+    // SAFETY: the caller meets the conditions of `with` for `context`, and `written` is a place for a length.
     unsafe {
         with::<C>(context, |cipher, _| {
             *written = 0;
@@ -528,8 +528,7 @@ unsafe fn writing<C: Cipher>(
 }
 
 /// # Safety
-/// `context` is null or of `newctx::<A>` or `dupctx` where `A::Cipher` is `C`, and no other call with
-/// it is under way.
+/// `context` is null or came from `newctx::<A>` or `dupctx` where `A::Cipher` is `C`, and no other call uses it.
 #[inline(always)]
 unsafe fn with<C: Cipher>(
     context: *mut c_void,
@@ -538,7 +537,7 @@ unsafe fn with<C: Cipher>(
     if context.is_null() {
         return 0;
     }
-    // SAFETY: it is not null, so it is a `Context<C>` that no other call uses now, as the caller says.
+    // SAFETY: it is not null, so it is a `Context<C>` that no other call uses, as the caller promises.
     let context = unsafe { &mut *context.cast::<Context<C>>() };
     // SAFETY: `newctx` was given the provider, which is torn down after its last context.
     let provider = unsafe { &*context.provider };

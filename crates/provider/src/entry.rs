@@ -377,7 +377,7 @@ unsafe extern "C" fn query_operation(
         _ if offered::OPERATIONS.contains(&operation) => catching(null(), || {
             // SAFETY: the core is calling, so it has not shut down.
             let Some(offered) = (unsafe { algorithms::offered(provider) }) else {
-                // The default provider may come later, and with it what goes around it.
+                // The default provider may come later, and its lists are needed first.
                 // SAFETY: a place for a flag, as the caller promises.
                 unsafe { *no_cache = 1 };
                 return null();

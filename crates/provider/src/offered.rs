@@ -12,7 +12,7 @@ pub(crate) struct Offered {
     lists: [(i32, Vec<Algorithm>); 8],
     /// Key managements for operations that look for them. Ends with [`Algorithm::END`].
     sought: Vec<Algorithm>,
-    /// Whether `sought` is in use: if not, its entries are in the list for everybody.
+    /// Whether `sought` is in use: if not, its entries are in the public list.
     hides_keys: bool,
     /// The tables that the lists point to.
     tables: Vec<Vec<Dispatch>>,
@@ -64,7 +64,7 @@ impl Offered {
         }
     }
 
-    /// Returns the key managements for an operation that looks for them; `None` if they are in the list for everybody.
+    /// Returns the key managements for an operation that looks for them; `None` if they are in the public list.
     pub(crate) fn sought(&self) -> Option<&[Algorithm]> {
         self.hides_keys.then_some(&self.sought)
     }

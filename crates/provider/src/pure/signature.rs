@@ -254,7 +254,7 @@ unsafe fn slice<'a>(data: *const u8, bytes: usize) -> &'a [u8] {
     if data.is_null() || bytes == 0 {
         return &[];
     }
-    // SAFETY: the caller passes the slice's length.
+    // SAFETY: the caller promises `bytes` bytes at `data`, which is not null.
     unsafe { std::slice::from_raw_parts(data, bytes) }
 }
 

@@ -104,7 +104,7 @@ struct Lone {
 impl Drop for Lone {
     fn drop(&mut self) {
         if !self.context.is_null() {
-            // SAFETY: the default provider's function with its context, for the last time.
+            // SAFETY: the default provider's function with its context, used for the last time.
             unsafe { (self.free)(self.context) };
         }
     }

@@ -478,7 +478,7 @@ unsafe extern "C" fn get_params(key: *mut c_void, params: *mut Param) -> c_int {
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core.
 unsafe extern "C" fn gettable_params<const KIND: usize>(provider: *mut c_void) -> *const Param {
-    // SAFETY: the core passes its provider, of which gettable parameters are asked.
+    // SAFETY: the core passes its provider, to ask what can be got from a key.
     unsafe {
         let described =
             beside(provider).and_then(|rsa| Some(rsa.keys[KIND].gettable_params?(rsa.context)));

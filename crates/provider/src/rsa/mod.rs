@@ -45,8 +45,8 @@ pub(crate) fn offer(provider: &Provider, default: &DefaultRsa, offered: &mut Off
         rsa,
         keymgmt::table::<{ keymgmt::RSA }>(&default.keys[keymgmt::RSA]),
     );
-    // For everybody: PSS keys sign by the RSA signature, and OpenSSL does not fetch that again once it was found for
-    // RSA keys.
+    // Never hidden: PSS keys sign by the RSA signature, and OpenSSL does not fetch that again once it was found for RSA
+    // keys.
     offered.add(
         OPERATION_KEYMGMT,
         keymgmt::table::<{ keymgmt::PSS }>(&default.keys[keymgmt::PSS]),

@@ -37,7 +37,7 @@ impl Remote {
     }
 }
 
-/// Makes a key of the file that stands for it.
+/// Makes a key from the file that stands for it.
 ///
 /// # Safety
 /// The core calls, with its provider, a BIO, and a callback that takes `argument`.

@@ -96,8 +96,8 @@ impl Stack {
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        // SAFETY: the mapping from `new`, which nothing runs on any more. Its pages, and what was computed on them,
-        // return to the kernel.
+        // SAFETY: the mapping from `new`, which nothing runs on now. Its pages, and what was computed on them, return
+        // to the kernel.
         unsafe { libc::munmap(self.mapping, GUARD_BYTES + STACK_BYTES) };
     }
 }

@@ -41,7 +41,7 @@ impl RelayBreaker {
         if waited >= WAIT_MIN {
             self.failed_at(self.now(), waited);
         } else {
-            // Nobody had to wait for it.
+            // No caller had to wait for it.
             self.succeeded();
         }
     }
