@@ -1,11 +1,10 @@
-//! Many packets in one call.
+//! Packet protection, many packets in one call.
 //!
-//! A packet is too short for several threads or for wide registers to gain on it alone, so these
-//! interfaces take as many as are there. Each keeps its buffer, its number and its result; one that fails
-//! does not stop the others, and nothing is allocated for a packet. Packets leave in the order in which
-//! they came.
+//! One packet is too short to gain from several threads or wide registers, so each call takes a batch. Each packet has
+//! its own buffer, number and result: one that fails does not stop the others, nothing is allocated per packet, and the
+//! batch keeps its order.
 //!
-//! [`esp`] is IPsec's, [`srtp`] is that of sound and video (RTP), [`tls`] has the records of TLS 1.3 and DTLS 1.3.
+//! [`esp`] is IPsec, [`srtp`] is secure RTP, and [`tls`] holds the records of TLS 1.3 and DTLS 1.3.
 
 pub mod esp;
 mod replay;
@@ -17,61 +16,61 @@ use std::fmt;
 pub use self::replay::ReplayWindow;
 use oarlock_engine::Error;
 
-/// Why a packet was not done. Its payload is zeroed where it had been decrypted.
+/// Why a packet was not processed. If its payload had been decrypted, it is zeroed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PacketError {
-    /// It was not handed in yet.
+    /// The packet was not passed in yet.
     Pending,
-    /// Its buffer lacks room before or behind the payload.
+    /// The buffer lacks room before or after the payload.
     NoRoom {
-        /// Bytes that are needed before the payload.
+        /// Bytes needed before the payload.
         before: usize,
-        /// Bytes that are needed behind it.
+        /// Bytes needed after the payload.
         behind: usize,
     },
-    /// It is too short, or of a length that no sender makes.
+    /// The packet is too short, or has a length that no sender produces.
     InvalidLength {
-        /// Bytes that it has.
+        /// Length of the packet in bytes.
         bytes: usize,
     },
-    /// It belongs to another association.
+    /// The packet belongs to another association.
     OtherAssociation {
-        /// The index that it carries.
+        /// The SPI in the packet.
         spi: u32,
     },
-    /// Its number has been seen, or is older than the window.
+    /// The sequence number has been seen, or is older than the window.
     Replayed,
-    /// It was altered, or sealed under another key.
+    /// The packet was altered, or sealed under another key.
     AuthenticationFailed,
-    /// It is authentic, and its padding is not as the sender must make it.
+    /// The packet is authentic, but its padding is invalid.
     InvalidPadding,
-    /// The association has no numbers left: it needs new keys.
+    /// The association has no sequence numbers left: it needs new keys.
     SequenceExhausted,
-    /// Its header is of another version or kind, or longer than the packet.
+    /// The header has another version or type, or is longer than the packet.
     InvalidHeader,
-    /// It names a master key that is not known.
+    /// The packet names an unknown master key.
     UnknownKey,
-    /// It is encrypted and must not be, or the other way round.
+    /// The packet is encrypted and must not be, or the reverse.
     EncryptionMismatch,
-    /// It is of one source more than there may be.
+    /// The packet's source is new, and no more sources are allowed.
     TooManyStreams {
-        /// How many there may be.
+        /// The most sources allowed.
         max: usize,
     },
-    /// Its number has been used for another packet.
+    /// The sequence number was used for another packet.
     Altered,
-    /// It is of a type that is never protected, or an empty alert or handshake message.
+    /// The content type is never protected, or the content is an empty alert or handshake message.
     InvalidContent {
-        /// The type.
+        /// The content type.
         content_type: u8,
     },
-    /// The key has protected the most records that it may: it needs an update.
+    /// The key has protected as many records as it may, and must be updated.
     KeyExhausted {
-        /// How many it may protect.
+        /// The most records that the key may protect.
         records_max: u64,
     },
-    /// It carries another connection ID, or none where there must be one.
+    /// The record has another connection ID, or lacks a required one.
     OtherConnection,
     /// The device failed, and no other took over.
     Failed(Box<Error>),

@@ -1,7 +1,6 @@
 //! The window of sequence numbers that an association still accepts.
 
-/// Which of the last sequence numbers have been seen, as a ring of bits (RFC 6479). Numbers begin
-/// with 1.
+/// A replay window: records in a ring of bits which recent sequence numbers were seen (RFC 6479). Numbers begin at 1.
 ///
 /// ```
 /// use oarlock::packet::ReplayWindow;
@@ -14,15 +13,15 @@
 /// ```
 #[derive(Clone, Debug)]
 pub struct ReplayWindow {
-    /// One word more than the window has, so that moving on clears whole words.
+    /// At least one word more than the window needs, so that advancing clears whole words.
     words: Box<[u64]>,
     size: u64,
     highest: u64,
 }
 
 impl ReplayWindow {
-    /// Accepts `size` numbers up to the highest that was seen: rounded up to a multiple of 64, at least
-    /// 64 and at most [`SIZE_MAX`](Self::SIZE_MAX).
+    /// Creates a window of the `size` numbers up to the highest seen. The size is rounded up to a multiple of 64, with
+    /// a minimum of 64 and a maximum of [`SIZE_MAX`](Self::SIZE_MAX).
     pub fn new(size: usize) -> Self {
         let words = size.clamp(1, Self::SIZE_MAX).div_ceil(64);
         Self {
@@ -32,20 +31,20 @@ impl ReplayWindow {
         }
     }
 
-    /// The longest window.
+    /// The largest window size.
     pub const SIZE_MAX: usize = 4096;
 
-    /// The highest number that was seen; 0 before the first.
+    /// Returns the highest number seen, or 0 if there is none.
     pub fn highest(&self) -> u64 {
         self.highest
     }
 
-    /// Numbers that it covers.
+    /// Returns the window's size.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Whether `number` is new and not too old. Insert it only once its packet is authentic.
+    /// Whether `number` is new and not too old. Insert it only after its packet proved authentic.
     #[inline]
     pub fn accepts(&self, number: u64) -> bool {
         if number > self.highest {
@@ -55,7 +54,7 @@ impl ReplayWindow {
         is_within && self.words[self.place(number)] & bit(number) == 0
     }
 
-    /// Marks `number` as seen. One that [`accepts`](Self::accepts) refuses changes nothing.
+    /// Marks `number` as seen. A number that [`accepts`](Self::accepts) refuses changes nothing.
     #[inline]
     pub fn insert(&mut self, number: u64) {
         if !self.accepts(number) {
@@ -74,14 +73,14 @@ impl ReplayWindow {
         self.words[place] |= bit(number);
     }
 
-    /// The 64-bit number whose lower half a packet carries (RFC 4303, appendix A2.2): that which is
-    /// nearest to the window. `None` where it would lie before the first number or behind the last.
+    /// Returns the 64-bit number whose lower half a packet carries (RFC 4303, appendix A2.2): the lowest one that is
+    /// not below the window. Returns `None` if its upper half would be negative or exceed 32 bits.
     pub(super) fn extended(&self, low: u32) -> Option<u64> {
         let (top_high, top_low) = (self.highest >> 32, self.highest & LOW);
         let low = u64::from(low);
         let bottom_low = top_low.wrapping_sub(self.size - 1) & LOW;
         let high = if top_low >= self.size - 1 {
-            // The window lies within one upper half.
+            // The window has a single upper half.
             top_high + u64::from(low < bottom_low)
         } else if low >= bottom_low {
             top_high.checked_sub(1)?
@@ -159,7 +158,7 @@ mod tests {
     fn the_upper_half_is_that_nearest_to_the_window() {
         let mut window = ReplayWindow::new(64);
         assert_eq!(window.extended(1), Some(1));
-        // Before the first number: it could only be of an upper half below 0.
+        // Below the first number: its upper half would be negative.
         assert_eq!(window.extended(u32::MAX), None);
         window.insert(0xffff_fff0);
         assert_eq!(window.extended(0xffff_ffff), Some(0xffff_ffff));

@@ -1,4 +1,4 @@
-//! What a key exchange agrees on, and what both of its directions share.
+//! What a key exchange agrees on, and the state that both directions have.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use oarlock_engine::Error;
 use oarlock_engine::plan::Engine;
 use oarlock_engine::plan::Flow;
 
-/// One direction of a security association, as a key exchange agrees on it.
+/// One direction of a security association, as a key exchange negotiates it.
 #[derive(Clone, Copy)]
 pub struct Association<'a> {
     spi: u32,
@@ -22,7 +22,7 @@ pub struct Association<'a> {
 }
 
 impl<'a> Association<'a> {
-    /// Makes an association with sequence numbers of 32 bits and a window of 64 packets. `key` has [`Suite::key_bytes`]
+    /// Creates an association with 32-bit sequence numbers and a window of 64 packets. `key` has [`Suite::key_bytes`]
     /// bytes.
     pub fn new(spi: u32, suite: Suite, key: &'a [u8]) -> Self {
         Self {
@@ -34,14 +34,14 @@ impl<'a> Association<'a> {
         }
     }
 
-    /// Sets sequence numbers of 64 bits (RFC 4303, 2.2.1), where both ends have agreed on them.
+    /// Selects 64-bit sequence numbers (RFC 4303, 2.2.1), if both ends have agreed on them.
     #[must_use]
     pub fn extended_sequence_numbers(mut self, extended: bool) -> Self {
         self.extended = extended;
         self
     }
 
-    /// Packets that may arrive late, up to [`ReplayWindow::SIZE_MAX`](crate::ReplayWindow::SIZE_MAX).
+    /// Sets the size of the replay window, up to [`ReplayWindow::SIZE_MAX`](crate::ReplayWindow::SIZE_MAX).
     #[must_use]
     pub fn replay_window(mut self, packets: usize) -> Self {
         self.window = packets;
@@ -58,7 +58,7 @@ impl fmt::Debug for Association<'_> {
     }
 }
 
-/// What both directions share.
+/// The state that both directions have.
 pub(super) struct Parts {
     pub(super) frame: Frame,
     pub(super) protection: Protection,
@@ -97,7 +97,7 @@ impl Parts {
         })
     }
 
-    /// Hands in what was counted, if helpers took part: else it waits until the end.
+    /// Hands in the counts if helpers took part. Otherwise they wait until the drop.
     pub(super) fn hand_in_what_was_shared(&mut self) {
         if self.flow.has_shared() {
             self.hand_in();

@@ -1,8 +1,8 @@
-//! A cipher, then an HMAC of the ciphertext: packets are computed together in the lanes of [`oarlock_kernels::batch`].
+//! A cipher followed by an HMAC of the ciphertext, computed in the lanes of [`oarlock_kernels::batch`].
 //!
-//! The upper half of an extended number is authenticated behind the ciphertext (RFC 4303, 3.3.2.1).
-//! The ICV follows there, of at least 12 bytes: the number lies in its place while it is computed, and what
-//! is authenticated is one piece of memory.
+//! The upper half of an extended sequence number is authenticated after the ciphertext (RFC 4303, 3.3.2.1). While the
+//! HMAC is computed, it occupies the place of the ICV, which has at least 12 bytes, so the authenticated bytes are
+//! contiguous.
 
 use std::hint::black_box;
 
@@ -27,7 +27,7 @@ use oarlock_engine::Error;
 use oarlock_engine::costs::Cost;
 use oarlock_engine::plan::Engine;
 
-/// The keys of a cipher and of an HMAC. Wiped on drop, by the kernels.
+/// The keys of a cipher and an HMAC. The kernels wipe them on drop.
 pub(super) struct EncryptThenMac {
     cipher: Cipher,
     key: CipherKey,
@@ -55,7 +55,7 @@ enum MacKey {
     Sha512(Box<HmacKey<Sha512>>),
 }
 
-/// `$run` with the key of whichever hash function it is.
+/// Evaluates `$run` with the key of whichever hash function is in use.
 macro_rules! with_mac {
     ($mac:expr, $key:ident => $run:expr) => {
         match $mac {
@@ -72,7 +72,7 @@ impl EncryptThenMac {
     /// The number of packets that fills the lanes of the widest registers.
     pub(super) const RUN_MIN: usize = 16;
 
-    /// `key` has the bytes of both.
+    /// Expands both keys: `key` is the cipher's key material, then the HMAC's key.
     pub(super) fn new(
         cpu: Cpu,
         cipher: Cipher,
@@ -84,7 +84,7 @@ impl EncryptThenMac {
             .split_at_checked(cipher.key_bytes())
             .ok_or_else(|| invalid(&"too short"))?;
         let backend = aes::Backend::preferred(cpu);
-        // Expanded where they stay, so that no copy is left on the stack.
+        // Expand in place, so that no copy stays on the stack.
         let key = match cipher {
             Cipher::Null => CipherKey::Null,
             Cipher::Aes128Cbc | Cipher::Aes192Cbc | Cipher::Aes256Cbc => {
@@ -134,7 +134,7 @@ impl EncryptThenMac {
         self.cipher.algorithm()
     }
 
-    /// Estimates the cost of a packet among many others; it is corrected by what packets take.
+    /// Estimates the cost of a packet in a large batch. Measurements correct it.
     pub(super) fn cost(&self, engine: &Engine) -> Cost {
         let algorithm = match self.cipher {
             Cipher::TripleDesCbc => Some(Algorithm::TripleDesCtr),
@@ -146,7 +146,7 @@ impl EncryptThenMac {
             "avx2" => 0.35,
             _ => 0.1,
         };
-        // By 16 lanes of 512 bits (docs/internals/packets.md).
+        // With 16 lanes of 512 bits (docs/internals/packets.md).
         let mac_bytes_per_ns = lanes
             * match self.integrity {
                 Integrity::HmacMd5_96 => 6.0,
@@ -156,7 +156,7 @@ impl EncryptThenMac {
             };
         let cipher_ns = cipher.map_or(0.0, |cipher| 1.0 / cipher.bytes_per_ns);
         Cost {
-            // The padding, the outer block, and the lanes' change.
+            // Padding, the outer block, and switching lanes.
             setup_ns: 30.0 + 2.0 * 64.0 / mac_bytes_per_ns,
             bytes_per_ns: 1.0 / (cipher_ns + 1.0 / mac_bytes_per_ns),
         }
@@ -237,12 +237,12 @@ impl EncryptThenMac {
         let packets = group.iter_mut().map(|packet| Some(packet.candidate()?.1));
         self.authenticate(mac, frame, packets, &mut tags);
         for (packet, (tag, received)) in group.iter_mut().zip(tags.iter().zip(&received)) {
-            // Beyond the ICV, and of packets that were refused before, both are zero.
+            // Both are zero after the ICV, and for packets refused earlier.
             if !is_same(tag, received) {
                 packet.refuse(PacketError::AuthenticationFailed);
             }
         }
-        // What is not authentic is no candidate any more, and not decrypted.
+        // Packets that failed are no candidates now, and are not decrypted.
         match &self.key {
             CipherKey::Null => {}
             CipherKey::Cbc(cbc) => {
@@ -262,7 +262,7 @@ impl EncryptThenMac {
         }
     }
 
-    /// Writes the tag of each packet that is there, with the upper half of its number behind it.
+    /// Computes the tag of each packet present, including the upper half of an extended number.
     fn authenticate<'p, H: Hash>(
         &self,
         key: &HmacKey<H>,
@@ -293,7 +293,7 @@ impl EncryptThenMac {
         HashBackend::preferred_after_cbc::<H>(self.cpu, packets)
     }
 
-    /// RFC 3686, 4: counter blocks of salt, IV, and a count that begins with 1.
+    /// Applies AES-CTR with counter blocks of salt, IV and a count from 1 (RFC 3686, 4).
     fn apply_ctr<'p>(
         &self,
         key: &Ctr,
@@ -318,7 +318,7 @@ impl EncryptThenMac {
     }
 }
 
-/// Requests to encrypt and authenticate those of `group` that have a number.
+/// Returns requests to encrypt and authenticate the numbered packets of `group`.
 fn chained<'p, H: Hash, C: batch::Cipher>(
     cipher: &'p C,
     mac: &'p HmacKey<H>,
@@ -345,7 +345,7 @@ fn chained<'p, H: Hash, C: batch::Cipher>(
         .collect()
 }
 
-/// IV and what is encrypted of each packet that may be authentic.
+/// Calls `run` with the IV and ciphertext of each packet that may be authentic.
 fn each_body<const IV_BYTES: usize>(
     frame: Frame,
     group: &mut [InboundPacket<'_>],
@@ -365,11 +365,11 @@ fn upper_half(sequence: u64) -> [u8; UPPER_HALF_BYTES] {
     ((sequence >> 32) as u32).to_be_bytes()
 }
 
-/// In a time that does not depend on where they differ.
+/// Compares in a time that does not depend on where they differ.
 fn is_same(a: &[u8; ICV_BYTES_MAX], b: &[u8; ICV_BYTES_MAX]) -> bool {
     let differing = a.iter().zip(b).fold(0, |bits, (a, b)| bits | (a ^ b));
     black_box(differing) == 0
 }
 
-/// Twice as many as there are lanes, so that one whose packet ends finds the next.
+/// Twice the number of lanes, so that a lane whose packet ends finds another.
 const GROUP: usize = 32;

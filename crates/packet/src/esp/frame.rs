@@ -1,8 +1,8 @@
-//! What the packets of an association look like.
+//! The layout of an association's packets.
 
 use super::suite::{HEADER_BYTES, Layout};
 
-/// What a packet looks like.
+/// What the packets of an association have in common.
 #[derive(Clone, Copy)]
 pub(super) struct Frame {
     pub(super) spi: u32,
@@ -11,7 +11,8 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// RFC 4106, 5: the header, with the upper half of an extended number in its middle.
+    /// Calls `then` with the associated data of RFC 4106, 5: the header, with the upper half of an extended number in
+    /// its middle.
     pub(super) fn with_aad<T>(self, sequence: u64, then: impl FnOnce(&[u8]) -> T) -> T {
         let spi = self.spi.to_be_bytes();
         let mut aad = [0; HEADER_BYTES + UPPER_HALF_BYTES];
@@ -24,7 +25,7 @@ impl Frame {
         then(&aad[..8])
     }
 
-    /// Bytes of the number that are authenticated behind a packet and not sent (RFC 4303, 3.3.2.1).
+    /// Returns how many bytes of the number are authenticated after the packet but not sent (RFC 4303, 3.3.2.1).
     pub(super) fn hidden_bytes(self) -> usize {
         if self.extended { UPPER_HALF_BYTES } else { 0 }
     }

@@ -1,4 +1,4 @@
-//! The receiver's side.
+//! The receiver's side of ESP.
 
 use std::fmt;
 use std::sync::Arc;
@@ -29,10 +29,9 @@ impl Inbound {
         })
     }
 
-    /// Opens each of `packets` where it lies. One that is not authentic is zeroed behind its header, and so
-    /// is one that was decrypted and then refused; the others go on. [`opened`](InboundPacket::opened)
-    /// says what became of each. Numbers count as seen in the order of `packets`: of two with the same
-    /// number, the first is accepted.
+    /// Opens each of `packets` in place. A packet that is not authentic, or is refused after decryption, is zeroed
+    /// after its header; the others continue. [`opened`](InboundPacket::opened) returns the result of each. Sequence
+    /// numbers count as seen in the order of `packets`: of two packets with one number, the first is accepted.
     pub fn open(&mut self, packets: &mut [InboundPacket<'_>]) {
         let bytes = packets.iter().map(InboundPacket::bytes).sum();
         let (parts, window) = (&mut self.parts, &self.window);
@@ -52,17 +51,17 @@ impl Inbound {
         self.parts.hand_in_what_was_shared();
     }
 
-    /// How many threads may take part, to be changed while packets flow.
+    /// Returns the limit on threads, which can be changed while packets flow.
     pub fn workers(&self) -> &Workers {
         self.parts.flow.workers()
     }
 
-    /// Numbers that are still accepted.
+    /// Returns the replay window.
     pub fn window(&self) -> &ReplayWindow {
         &self.window
     }
 
-    /// Goes on with what another machine or process has seen of this association.
+    /// Continues with the window of another machine or process that received this association.
     pub fn set_window(&mut self, window: ReplayWindow) {
         self.window = window;
     }

@@ -1,4 +1,4 @@
-//! A packet of the receiver's: what refuses it early, and what is found in it.
+//! A received packet: early checks, padding and result.
 
 use std::hint::black_box;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use super::frame::Frame;
 use super::suite::{HEADER_BYTES, TRAILER_BYTES};
 use crate::{PacketError, ReplayWindow};
 
-/// A packet to open: from its SPI to the end of its ICV.
+/// A packet to open, from its SPI to the end of its ICV.
 #[derive(Debug)]
 pub struct InboundPacket<'a> {
     buffer: &'a mut [u8],
@@ -17,7 +17,7 @@ pub struct InboundPacket<'a> {
 #[derive(Clone, Debug)]
 struct Content {
     sequence: u64,
-    /// Until [`InboundPacket::unpad`], all that is encrypted.
+    /// All encrypted bytes, until [`InboundPacket::unpad`] finds the payload.
     payload: Range<u32>,
     next_header: u8,
     is_padded: bool,
@@ -30,7 +30,7 @@ impl Content {
 }
 
 impl<'a> InboundPacket<'a> {
-    /// The packet as it came: what follows the IP or UDP header.
+    /// Wraps a received packet: what follows the IP or UDP header.
     pub fn new(buffer: &'a mut [u8]) -> Self {
         Self {
             buffer,
@@ -38,10 +38,10 @@ impl<'a> InboundPacket<'a> {
         }
     }
 
-    /// What it carries.
+    /// Returns the packet's content.
     ///
     /// # Errors
-    /// Why it was not accepted. Its buffer holds no plaintext then.
+    /// Why the packet was not accepted. Its buffer then holds no plaintext.
     pub fn opened(&self) -> Result<Opened<'_>, PacketError> {
         match &self.opened {
             Ok(content) => Ok(Opened {
@@ -57,12 +57,12 @@ impl<'a> InboundPacket<'a> {
         self.buffer.len()
     }
 
-    /// Refuses what cannot be authentic before anything is computed for it.
+    /// Refuses packets that cannot be authentic before any cryptography.
     pub(super) fn begin(&mut self, frame: Frame, window: &ReplayWindow) {
         self.opened = frame.begin(window, self.buffer);
     }
 
-    /// Its number and all of it, if nothing speaks against it so far.
+    /// Returns the sequence number and the whole packet, unless it was refused.
     pub(super) fn candidate(&mut self) -> Option<(u64, &mut [u8])> {
         let content = self.opened.as_ref().ok()?;
         Some((content.sequence, self.buffer))
@@ -73,9 +73,9 @@ impl<'a> InboundPacket<'a> {
         self.opened = Err(error);
     }
 
-    /// Finds the end of the payload of an authentic packet (RFC 4303, 2.4): the padding is 1, 2, 3 and so
-    /// on, which the receiver should inspect. Only the sender's own bytes decide here, and no comparison
-    /// ends early.
+    /// Finds the end of an authentic packet's payload (RFC 4303, 2.4). Padding bytes are 1, 2, 3 and so on, which the
+    /// receiver should check. The result depends only on bytes that the sender authenticated, and no comparison ends
+    /// early.
     pub(super) fn unpad(&mut self) {
         let Ok(content) = &mut self.opened else {
             return;
@@ -96,7 +96,7 @@ impl<'a> InboundPacket<'a> {
         content.payload.end = content.payload.start + payload_bytes as u32;
     }
 
-    /// An authentic packet: its number counts as seen from now on.
+    /// Marks the number of an authentic packet as seen, and refuses a replayed or badly padded packet.
     pub(super) fn accept(&mut self, window: &mut ReplayWindow) {
         let Ok(content) = &self.opened else {
             return;
@@ -111,26 +111,26 @@ impl<'a> InboundPacket<'a> {
     }
 }
 
-/// What a packet carries.
+/// The content of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened<'a> {
-    /// The payload, with the sender's TFC padding behind it if there is any.
+    /// The payload, followed by the sender's TFC padding, if any.
     pub payload: &'a [u8],
-    /// Its protocol.
+    /// The protocol of the payload.
     pub next_header: u8,
-    /// The packet's number.
+    /// The packet's sequence number.
     pub sequence: u64,
 }
 
 impl Opened<'_> {
-    /// Whether it only hides traffic: it is to be dropped then (RFC 4303, 2.6).
+    /// Whether the packet only hides traffic and must be dropped (RFC 4303, 2.6).
     pub fn is_dummy(&self) -> bool {
         self.next_header == NO_NEXT_HEADER
     }
 }
 
 impl Frame {
-    /// What a packet that may be authentic would be.
+    /// Parses a packet, and returns its content if it may be authentic.
     fn begin(self, window: &ReplayWindow, packet: &[u8]) -> Result<Content, PacketError> {
         let layout = self.layout;
         let bytes = packet.len();
@@ -163,5 +163,5 @@ impl Frame {
     }
 }
 
-/// The next header of packets that only hide traffic (RFC 4303, 2.6).
+/// The next header of a dummy packet (RFC 4303, 2.6).
 const NO_NEXT_HEADER: u8 = 59;

@@ -6,26 +6,25 @@
 //! |------------------------------------ authenticated -------------------------------------------------|
 //! ```
 //!
-//! The upper half of an extended sequence number is authenticated too, and not sent. A [`Suite`] says what
-//! encrypts and authenticates, and how long IV and ICV are.
+//! The upper half of an extended sequence number is authenticated but not sent. A [`Suite`] defines encryption,
+//! authentication, and the lengths of IV and ICV.
 //!
-//! An [`Association`] goes one way: a sender makes an [`Outbound`] of it, a receiver an [`Inbound`]. Both take many
-//! packets in a call, and share them among threads where that gains. [`Workers`] changes how many threads may take part
-//! while packets flow. Numbers and results follow the caller's order, whichever thread computes a packet: the packets
-//! of a flow keep theirs.
+//! An [`Association`] has one direction: a sender creates an [`Outbound`] from it, a receiver an [`Inbound`]. Both take
+//! many packets per call and spread them over threads if that is faster; [`Workers`] changes the number of threads
+//! while packets flow. Sequence numbers and results follow the caller's order, whichever thread computes a packet.
 //!
 //! ```
 //! use oarlock::Accelerator;
 //! use oarlock::packet::esp::{Association, InboundPacket, OutboundPacket, Suite};
 //!
 //! let accelerator = Accelerator::builder().build()?;
-//! // The key and, behind it, a salt of 4 bytes (RFC 4106, 8.1).
+//! // The key, then a salt of 4 bytes (RFC 4106, 8.1).
 //! let suite = Suite::Aes256Gcm;
 //! let association = Association::new(0x1001, suite, &[7; 36]);
 //! let mut outbound = accelerator.esp_outbound(&association)?;
 //! let mut inbound = accelerator.esp_inbound(&association)?;
 //!
-//! // A buffer with room before and behind the payload, which is an IPv4 packet (next header 4).
+//! // A buffer with room before and after the payload, which is an IPv4 packet (next header 4).
 //! let start = suite.before_bytes();
 //! let mut buffer = vec![0; start + 1400 + suite.behind_bytes_max()];
 //! let mut packets = [OutboundPacket::new(&mut buffer, start..start + 1400, 4)];

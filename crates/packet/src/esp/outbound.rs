@@ -1,4 +1,4 @@
-//! The sender's side.
+//! The sender's side of ESP.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use oarlock_engine::plan::Workers;
 /// Seals packets of one association, from `Accelerator::esp_outbound`.
 pub struct Outbound {
     parts: Parts,
-    /// Where the cipher must have them.
+    /// Random IVs, if the cipher requires them.
     random_ivs: Option<RandomIvs>,
     /// The number of the last packet.
     last: u64,
 }
 
 impl Outbound {
-    /// Bytes that a packet of any suite needs before its payload;
-    /// [`Suite::before_bytes`](super::Suite::before_bytes) are enough for one of that suite.
+    /// Bytes that a packet of any suite needs before its payload. [`Suite::before_bytes`](super::Suite::before_bytes)
+    /// is enough for one suite.
     pub const BEFORE_BYTES: usize = Suite::BEFORE_BYTES_MAX;
 
     #[doc(hidden)]
@@ -37,8 +37,8 @@ impl Outbound {
         })
     }
 
-    /// Seals each of `packets` where it lies, and numbers them in their order. One that cannot be sealed
-    /// takes no number; its [`sealed`](OutboundPacket::sealed) says why.
+    /// Seals each of `packets` in place, and numbers them in order. If a packet is not sealed, its
+    /// [`sealed`](OutboundPacket::sealed) returns why. It takes no number, unless its device failed.
     pub fn seal(&mut self, packets: &mut [OutboundPacket<'_>]) {
         let first = self.last.saturating_add(1);
         let mut bytes = 0;
@@ -56,18 +56,18 @@ impl Outbound {
         self.parts.hand_in_what_was_shared();
     }
 
-    /// How many threads may take part, to be changed while packets flow.
+    /// Returns the limit on threads, which can be changed while packets flow.
     pub fn workers(&self) -> &Workers {
         self.parts.flow.workers()
     }
 
-    /// The number of the last packet; 0 before the first.
+    /// Returns the number of the last packet, or 0 before the first.
     pub fn sequence(&self) -> u64 {
         self.last
     }
 
-    /// Goes on behind the packet of this number: for an association that another machine or process
-    /// began. No number may be used twice under one key.
+    /// Continues after the packet with this number, for an association that another machine or process began. A number
+    /// must not be used twice under one key.
     pub fn set_sequence(&mut self, last: u64) {
         self.last = last;
     }

@@ -1,4 +1,4 @@
-//! A packet of the sender's, and what stands around its payload.
+//! A packet to send, and the fields around its payload.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ pub struct OutboundPacket<'a> {
     buffer: &'a mut [u8],
     sequence: u64,
     state: Result<(), PacketError>,
-    // What fills a line of the cache together with the above: a helper fetches it from the caller's.
+    // The fields below fill one cache line with those above: a helper fetches it from the caller's core.
     start: u32,
     end: u32,
     tfc_bytes: u32,
@@ -24,13 +24,13 @@ pub struct OutboundPacket<'a> {
 }
 
 impl<'a> OutboundPacket<'a> {
-    /// The payload lies at `payload` of `buffer`, which has
+    /// Creates a packet whose payload is at `payload` in `buffer`. The buffer has
     /// [`Suite::before_bytes`](super::Suite::before_bytes) of room before it and up to
-    /// [`Suite::behind_bytes_max`](super::Suite::behind_bytes_max) behind it. `next_header` is its
-    /// protocol: 4 for IPv4 and 41 for IPv6 in tunnel mode, 59 for a packet that only hides traffic.
+    /// [`Suite::behind_bytes_max`](super::Suite::behind_bytes_max) after it. `next_header` is the payload's protocol: 4
+    /// for IPv4 and 41 for IPv6 in tunnel mode, 59 for a dummy packet.
     #[inline]
     pub fn new(buffer: &'a mut [u8], payload: Range<usize>, next_header: u8) -> Self {
-        // No packet has 4 GiB (RFC 2675): a payload that lies beyond them has no room.
+        // No packet has 4 GiB (RFC 2675). A payload past that limit counts as having no room.
         let place = |at: usize| u32::try_from(at).ok();
         let (start, end) = (place(payload.start).zip(place(payload.end))).unwrap_or((1, 0));
         Self {
@@ -47,18 +47,18 @@ impl<'a> OutboundPacket<'a> {
         }
     }
 
-    /// Adds as many bytes behind the payload, to hide its length (RFC 4303, 2.7). The receiver finds the
-    /// end of the payload by the payload's own header; the buffer needs as many bytes more behind it.
+    /// Adds `bytes` of TFC padding after the payload, to hide its length (RFC 4303, 2.7). The receiver finds the
+    /// payload's end from the payload's own header. The buffer needs `bytes` more room after the payload.
     #[must_use]
     pub fn traffic_flow_padding(mut self, bytes: usize) -> Self {
         self.tfc_bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         self
     }
 
-    /// The packet as it is to be sent.
+    /// Returns the packet to send.
     ///
     /// # Errors
-    /// Why it was not sealed; of its buffer, nothing may be sent then.
+    /// Why the packet was not sealed. Nothing in its buffer may then be sent.
     pub fn sealed(&self) -> Result<&[u8], PacketError> {
         match &self.state {
             Ok(()) => Ok(&self.buffer[self.place()]),
@@ -66,13 +66,13 @@ impl<'a> OutboundPacket<'a> {
         }
     }
 
-    /// Its sequence number; 0 if it has none.
+    /// Returns the sequence number, or 0 if there is none.
     pub fn sequence(&self) -> u64 {
         self.sequence
     }
 
-    /// Gives it the number behind `last` and its place, if it has room. Does not touch its buffer: the thread that
-    /// seals it writes there. Returns the bytes that it will have, or 0.
+    /// Assigns the number after `last` and the packet's place, if there is room. Returns the sealed length, or 0. It
+    /// does not touch the buffer, which the sealing thread writes.
     #[inline]
     pub(super) fn number(&mut self, frame: Frame, last: &mut u64) -> usize {
         self.state = self.try_number(frame, last);
@@ -127,7 +127,7 @@ impl<'a> OutboundPacket<'a> {
         start..self.end as usize + self.behind()
     }
 
-    /// Bytes behind the payload: TFC padding, padding, trailer and ICV.
+    /// Returns the bytes after the payload: TFC padding, padding, trailer and ICV.
     #[inline]
     fn behind(&self) -> usize {
         let tfc_bytes = self.tfc_bytes as usize;
@@ -140,12 +140,12 @@ impl<'a> OutboundPacket<'a> {
     }
 }
 
-/// The IVs of a call's packets.
+/// The IVs of a batch.
 #[derive(Clone, Copy)]
 pub(super) struct Ivs<'a> {
-    /// The number that the first of them has.
+    /// The number of the first packet.
     first: u64,
-    /// One for each number, where the cipher must have them.
+    /// An IV for each number, if the cipher requires random ones.
     random: Option<&'a [[u8; BLOCK_BYTES]]>,
 }
 
@@ -154,7 +154,7 @@ impl<'a> Ivs<'a> {
         Self { first, random }
     }
 
-    /// The random one of a packet that has a number.
+    /// Returns the random IV of a numbered packet.
     #[inline]
     pub(super) fn random(self, sequence: u64) -> Option<&'a [u8; BLOCK_BYTES]> {
         let place = sequence.checked_sub(self.first)?;
@@ -163,7 +163,7 @@ impl<'a> Ivs<'a> {
 }
 
 impl Frame {
-    /// Writes everything around the payload of a packet that has a number.
+    /// Writes all fields around the payload of a numbered packet.
     pub(super) fn write(self, ivs: Ivs<'_>, packet: &mut OutboundPacket<'_>) {
         let payload_bytes = packet.end.wrapping_sub(packet.start) as usize;
         let (sequence, next_header) = (packet.sequence, packet.next_header);
@@ -178,7 +178,7 @@ impl Frame {
         head[4..HEADER_BYTES].copy_from_slice(&(sequence as u32).to_be_bytes());
         match ivs.random(sequence) {
             Some(iv) => head[HEADER_BYTES..].copy_from_slice(&iv[..layout.iv_bytes]),
-            // Unique under the key, as counters are (RFC 4106, 3.1; RFC 7634, 2; RFC 3686, 3.1).
+            // The counter is unique under the key (RFC 4106, 3.1; RFC 7634, 2; RFC 3686, 3.1).
             None => {
                 head[HEADER_BYTES..].copy_from_slice(&sequence.to_be_bytes()[..layout.iv_bytes])
             }

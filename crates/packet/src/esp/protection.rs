@@ -1,4 +1,4 @@
-//! The keys of an association, and what they do to a run of its packets.
+//! The keys of an association, and how they seal and open runs of packets.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(super) enum Protection {
 }
 
 impl Protection {
-    /// `key` has the bytes of the suite.
+    /// Expands `key`, which has the suite's length.
     pub(super) fn open(
         engine: &Arc<Engine>,
         suite: Suite,
@@ -51,13 +51,12 @@ impl Protection {
         }
     }
 
-    /// Whether IVs are to be unpredictable: else they are the packets' numbers, unique under the key.
+    /// Whether IVs must be unpredictable. Otherwise they are the packets' numbers, which are unique under the key.
     pub(super) fn wants_random_ivs(&self) -> bool {
         matches!(self, Self::EncryptThenMac(keyed) if keyed.wants_random_ivs())
     }
 
-    /// The device, and what its statistics count the packets as. Those that no algorithm of
-    /// theirs encrypts are not counted.
+    /// Returns the device and the algorithm for the statistics, or `None` if they have no algorithm for the cipher.
     pub(super) fn served_by(&self) -> Option<(String, Algorithm)> {
         match self {
             Self::Aead {
@@ -67,7 +66,7 @@ impl Protection {
         }
     }
 
-    /// Seals those of `run` that have a number.
+    /// Seals the numbered packets of `run`.
     pub(super) fn seal(&self, frame: Frame, ivs: Ivs<'_>, run: &mut [OutboundPacket<'_>]) {
         match self {
             Self::Aead { salt, aead, .. } => {
@@ -82,7 +81,7 @@ impl Protection {
         }
     }
 
-    /// Opens those of `run` that may be authentic.
+    /// Opens the packets of `run` that may be authentic.
     pub(super) fn open_run(&self, frame: Frame, run: &mut [InboundPacket<'_>]) {
         match self {
             Self::Aead { salt, aead, .. } => {

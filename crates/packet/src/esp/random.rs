@@ -6,12 +6,11 @@ use super::suite::BLOCK_BYTES;
 use oarlock_engine::fill_random;
 use oarlock_threads::process;
 
-/// IVs for the next packets, fetched many at a time: each request to the generator takes as long as
-/// hundreds of bytes.
+/// IVs for the next packets, fetched many at once: a call of the generator takes as long as hundreds of its bytes.
 pub(super) struct RandomIvs {
     ivs: Vec<[u8; BLOCK_BYTES]>,
     used: usize,
-    /// The process that fetched the IVs: a child that was forked since then does not use its parent's.
+    /// The process that fetched the IVs. A forked child must not use its parent's.
     fork_generation: usize,
 }
 
@@ -25,7 +24,7 @@ impl RandomIvs {
         }
     }
 
-    /// The next `count`, which nobody has had.
+    /// Returns `count` IVs that have not been used.
     pub(super) fn take(&mut self, count: usize) -> &[[u8; BLOCK_BYTES]] {
         let is_inherited = self.fork_generation != process::fork_generation();
         if is_inherited || self.ivs.len() - self.used < count {
@@ -54,5 +53,5 @@ impl Drop for RandomIvs {
     }
 }
 
-/// At least: 4 KiB.
+/// The fewest IVs to fetch: 4 KiB.
 const FETCHED: usize = 256;

@@ -1,22 +1,22 @@
-//! What protects the packets of an association, and what that does to their layout.
+//! The algorithms that protect an association's packets, and the layout that follows.
 
 use oarlock_kernels::tdes;
 
 use oarlock_engine::Algorithm;
 use oarlock_engine::aead::TAG_BYTES;
 
-/// What encrypts and authenticates the packets of an association.
+/// The algorithms that encrypt and authenticate an association's packets.
 ///
-/// Prefer an AEAD. The others are there for peers that have none: their keying material is the key of
-/// the cipher, with its salt behind it if it has one, and then the key of the HMAC (RFC 7296, 2.17).
+/// Prefer an AEAD. The other suites are for peers without one. Their key material is the cipher's key, its salt if it
+/// has one, then the HMAC's key (RFC 7296, 2.17).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Suite {
-    /// AES-GCM with a key of 16 bytes and an ICV of 16 (RFC 4106).
+    /// AES-GCM with a 16-byte key and a 16-byte ICV (RFC 4106).
     Aes128Gcm,
-    /// AES-GCM with a key of 24 bytes.
+    /// AES-GCM with a 24-byte key.
     Aes192Gcm,
-    /// AES-GCM with a key of 32 bytes.
+    /// AES-GCM with a 32-byte key.
     Aes256Gcm,
     /// ChaCha20-Poly1305 (RFC 7634).
     ChaCha20Poly1305,
@@ -24,34 +24,34 @@ pub enum Suite {
     EncryptThenMac(Cipher, Integrity),
 }
 
-/// What encrypts the packets of an association whose integrity is an HMAC's.
+/// The cipher of an association that an HMAC authenticates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Cipher {
-    /// Nothing: packets are authenticated and readable (RFC 2410).
+    /// No encryption: packets are authenticated and readable (RFC 2410).
     Null,
-    /// AES-CBC with a key of 16 bytes and a random IV (RFC 3602).
+    /// AES-CBC with a 16-byte key and a random IV (RFC 3602).
     Aes128Cbc,
-    /// AES-CBC with a key of 24 bytes.
+    /// AES-CBC with a 24-byte key.
     Aes192Cbc,
-    /// AES-CBC with a key of 32 bytes.
+    /// AES-CBC with a 32-byte key.
     Aes256Cbc,
-    /// AES-CTR with a key of 16 bytes and a salt, there called nonce, of 4 (RFC 3686).
+    /// AES-CTR with a 16-byte key and a 4-byte salt, which RFC 3686 calls the nonce.
     Aes128Ctr,
-    /// AES-CTR with a key of 24 bytes.
+    /// AES-CTR with a 24-byte key.
     Aes192Ctr,
-    /// AES-CTR with a key of 32 bytes.
+    /// AES-CTR with a 32-byte key.
     Aes256Ctr,
-    /// Triple DES in CBC mode with three keys, 24 bytes together (RFC 2451), for old peers alone. Blocks of 8
-    /// bytes make collisions likely after tens of gigabytes (Bhargavan, Leurent, CCS 2016): renew keys long before.
+    /// Triple DES in CBC mode with three keys, 24 bytes together (RFC 2451), only for old peers. With 8-byte blocks,
+    /// collisions become likely after tens of gigabytes (Bhargavan, Leurent, CCS 2016): renew keys long before that.
     TripleDesCbc,
 }
 
-/// The HMAC of an association, and the bytes of it that a packet carries.
+/// The HMAC of an association, truncated to the bytes that a packet carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Integrity {
-    /// 12 bytes of HMAC-MD5 (RFC 2403), for old peers alone.
+    /// 12 bytes of HMAC-MD5 (RFC 2403), only for old peers.
     HmacMd5_96,
     /// 12 bytes of HMAC-SHA-1 (RFC 2404).
     HmacSha1_96,
@@ -64,16 +64,16 @@ pub enum Integrity {
 }
 
 impl Suite {
-    /// Every suite.
+    /// All suites.
     pub const ALL: &[Self] = &all();
 
     /// The most bytes that any suite needs before a payload.
     pub const BEFORE_BYTES_MAX: usize = HEADER_BYTES + BLOCK_BYTES;
 
-    /// The most bytes that any suite needs behind a payload without TFC padding.
+    /// The most bytes that any suite needs after a payload without TFC padding.
     pub const BEHIND_BYTES_MAX: usize = BLOCK_BYTES - 1 + TRAILER_BYTES + ICV_BYTES_MAX;
 
-    /// Bytes of its keying material.
+    /// Returns the length of the key material in bytes.
     pub const fn key_bytes(self) -> usize {
         match self {
             Self::EncryptThenMac(cipher, integrity) => cipher.key_bytes() + integrity.key_bytes(),
@@ -83,12 +83,12 @@ impl Suite {
         }
     }
 
-    /// Bytes that a packet needs before its payload.
+    /// Returns the bytes that a packet needs before its payload.
     pub const fn before_bytes(self) -> usize {
         HEADER_BYTES + self.iv_bytes()
     }
 
-    /// The most bytes that a packet needs behind a payload without TFC padding.
+    /// Returns the most bytes that a packet needs after a payload without TFC padding.
     pub const fn behind_bytes_max(self) -> usize {
         self.align() - 1 + TRAILER_BYTES + self.icv_bytes()
     }
@@ -134,7 +134,7 @@ impl Suite {
 }
 
 impl Cipher {
-    /// Every cipher.
+    /// All ciphers.
     pub const ALL: &[Self] = &[
         Self::Null,
         Self::Aes128Cbc,
@@ -146,7 +146,7 @@ impl Cipher {
         Self::TripleDesCbc,
     ];
 
-    /// Bytes of its keying material: the key, and for AES-CTR the salt behind it.
+    /// Returns the length of the key material in bytes: the key and, for AES-CTR, the salt after it.
     pub const fn key_bytes(self) -> usize {
         match self {
             Self::Null => 0,
@@ -160,7 +160,7 @@ impl Cipher {
         }
     }
 
-    /// What statistics count it as.
+    /// Returns the algorithm that statistics count it as.
     pub(super) const fn algorithm(self) -> Option<Algorithm> {
         match self {
             Self::Null | Self::TripleDesCbc => None,
@@ -192,7 +192,7 @@ impl Cipher {
 }
 
 impl Integrity {
-    /// Every HMAC.
+    /// All HMACs.
     pub const ALL: &[Self] = &[
         Self::HmacMd5_96,
         Self::HmacSha1_96,
@@ -201,7 +201,7 @@ impl Integrity {
         Self::HmacSha512_256,
     ];
 
-    /// Bytes of its key: those of its digest.
+    /// Returns the length of the key in bytes, which is that of the digest.
     pub const fn key_bytes(self) -> usize {
         match self {
             Self::HmacMd5_96 => 16,
@@ -212,7 +212,7 @@ impl Integrity {
         }
     }
 
-    /// Bytes of the ICV.
+    /// Returns the length of the ICV in bytes.
     pub const fn icv_bytes(self) -> usize {
         match self {
             Self::HmacMd5_96 | Self::HmacSha1_96 => 12,
@@ -223,12 +223,12 @@ impl Integrity {
     }
 }
 
-/// Lengths of a packet's parts.
+/// The lengths of a packet's parts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub(super) iv_bytes: usize,
     pub(super) icv_bytes: usize,
-    /// What is encrypted has a multiple of this (RFC 4303, 2.4).
+    /// The encrypted length is a multiple of this (RFC 4303, 2.4).
     pub(super) align: usize,
 }
 
@@ -263,16 +263,16 @@ const AEADS: [Suite; 4] = [
     Suite::ChaCha20Poly1305,
 ];
 
-/// SPI and sequence number.
+/// The length of SPI and sequence number.
 pub(super) const HEADER_BYTES: usize = 8;
-/// An IV that is a counter.
+/// The length of an IV that is a counter.
 pub(super) const COUNTER_IV_BYTES: usize = 8;
 pub(super) const BLOCK_BYTES: usize = 16;
 pub(super) const SALT_BYTES: usize = 4;
-/// Length of the padding, and next header.
+/// The length of the padding length and next header fields.
 pub(super) const TRAILER_BYTES: usize = 2;
 pub(super) const ICV_BYTES_MAX: usize = 32;
-/// At least (RFC 4303, 2.4).
+/// The smallest alignment (RFC 4303, 2.4).
 const ALIGN: usize = 4;
 
 #[cfg(test)]
@@ -288,7 +288,7 @@ mod tests {
         for suite in Suite::ALL {
             assert!(suite.before_bytes() <= Suite::BEFORE_BYTES_MAX);
             assert!(suite.behind_bytes_max() <= Suite::BEHIND_BYTES_MAX);
-            // The upper half of an extended number takes the place of the ICV while that is computed.
+            // The upper half of an extended number occupies the place of the ICV while it is computed.
             assert!(suite.icv_bytes() >= 12);
             assert!(suite.layout().align.is_power_of_two());
         }
