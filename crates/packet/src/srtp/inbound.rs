@@ -1,4 +1,4 @@
-//! The receiver's side.
+//! The receiver's side of SRTP.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,8 +14,7 @@ use oarlock_engine::Error;
 use oarlock_engine::plan::Engine;
 use oarlock_kernels::aead::{TAG_BYTES, tags_match};
 
-/// Authenticates and decrypts SRTP and SRTCP packets, from
-/// `Accelerator::srtp_inbound`.
+/// Authenticates and decrypts SRTP and SRTCP packets, from `Accelerator::srtp_inbound`.
 pub struct Inbound {
     engine: Arc<Engine>,
     keys: Keys,
@@ -34,36 +33,36 @@ impl Inbound {
         })
     }
 
-    /// Turns SRTP packets into the RTP packets that were sent, where they lie, as if they came one by
-    /// one. One that is not authentic is zeroed, and so is one whose number has been seen earlier in the
-    /// same call; what is refused before anything is computed stays as it is. The others go on, and
-    /// [`unprotected`](InboundPacket::unprotected) says why one did not; of two reasons it may be either.
+    /// Turns SRTP packets into RTP packets in place, with the results of processing them one by one. A packet is zeroed
+    /// if it is not authentic, or if its number occurred earlier in the batch. A packet refused before any cryptography
+    /// is unchanged. The others continue, and [`unprotected`](InboundPacket::unprotected) returns why a packet was
+    /// refused; if there are two reasons, it may be either.
     pub fn unprotect(&mut self, packets: &mut [InboundPacket<'_>]) {
         self.run(Protocol::Rtp, packets);
     }
 
-    /// The same for SRTCP.
+    /// Does the same for SRTCP.
     pub fn unprotect_rtcp(&mut self, packets: &mut [InboundPacket<'_>]) {
         self.run(Protocol::Rtcp, packets);
     }
 
-    /// Adds a master key, as for [`Policy::with_keys`].
+    /// Adds a master key, under the rules of [`Policy::with_keys`].
     ///
     /// # Errors
-    /// As `Accelerator::srtp_inbound`.
+    /// Those of `Accelerator::srtp_inbound`.
     pub fn add_key(&mut self, key: MasterKey<'_>) -> Result<(), Error> {
         self.keys.add(&self.engine, key)
     }
 
-    /// The highest index of a source, which is its roll-over counter and its sequence number; `None`
-    /// before the first RTP packet.
+    /// Returns the highest index of a source, which is its roll-over counter and sequence number, or `None` before its
+    /// first RTP packet.
     pub fn index(&mut self, ssrc: u32) -> Option<u64> {
         let place = self.streams.find(ssrc)?;
         self.streams.get(place).rtp.highest().checked_sub(1)
     }
 
-    /// Has the first packet of a source count with this roll-over counter, as for a receiver that joins a
-    /// session after the first roll-over (RFC 3711, 3.3.1). Nothing is changed once there was a packet.
+    /// Sets the roll-over counter of a source's first packet, for a receiver that joins a session after the first
+    /// roll-over (RFC 3711, 3.3.1). After the first RTP packet it has no effect.
     ///
     /// # Errors
     /// [`PacketError::TooManyStreams`].
@@ -73,21 +72,20 @@ impl Inbound {
         Ok(())
     }
 
-    /// Forgets a source that has ended, and makes room for another. Its packets are accepted again then.
+    /// Forgets a source that has ended, which makes room for another. Its old packets are accepted again.
     pub fn remove(&mut self, ssrc: u32) -> bool {
         self.streams.remove(ssrc)
     }
 
-    /// All that another context needs to go on under the same keys.
+    /// Returns everything that another context needs to continue under the same keys.
     pub fn state(&self) -> State {
         State::of(&self.keys, &self.streams)
     }
 
-    /// Goes on from `state`, that of a context under the same keys, which takes the place of what was here.
+    /// Continues from the state of a context under the same keys, which replaces this context's own.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] if it names other keys, or more sources than the policy allows; nothing is
-    /// changed then.
+    /// [`Error::InvalidInput`] if it names other keys, or more sources than the policy allows. Nothing is changed then.
     pub fn set_state(&mut self, state: &State) -> Result<(), Error> {
         state.put(&mut self.keys, &mut self.streams)
     }
@@ -109,8 +107,8 @@ impl Inbound {
         }
     }
 
-    /// Begins the packets in front, up to `max`: as many as surely have the index that they have one by
-    /// one, whichever of those before them are authentic.
+    /// Begins up to `max` packets from the front, and returns how many. It stops before a packet whose index could
+    /// depend on which of the earlier packets are authentic.
     #[inline]
     fn begin_some(
         &mut self,
@@ -124,7 +122,7 @@ impl Inbound {
                 return count;
             }
             packet.result = self.begin(protocol, packet);
-            // What is too old now may be new behind those before it.
+            // A number that is too old now may have a new index after the packets before it.
             let has_index = matches!(packet.result, Ok(()) | Err(PacketError::Replayed));
             if !has_index || protocol == Protocol::Rtcp {
                 continue;
@@ -137,14 +135,14 @@ impl Inbound {
                 None => new.is_sure(ssrc, index),
             };
             if !is_sure {
-                // It is the first of the next round, with what this one has found.
+                // The next round starts with it, and knows the results of this one.
                 return count.max(1);
             }
         }
         packets.len()
     }
 
-    /// Authenticates all, then decrypts those that are authentic.
+    /// Authenticates all packets, then decrypts the authentic ones.
     fn run_mac<const N: usize>(&mut self, protocol: Protocol, packets: &mut [InboundPacket<'_>]) {
         let tag_bytes = self.keys.suite.tag_bytes(protocol);
         let mut tags = [[0; TAG_BYTES]; N];
@@ -155,7 +153,7 @@ impl Inbound {
             let tag_start = packet.buffer.len() - tag_bytes;
             tag[..tag_bytes].copy_from_slice(&packet.buffer[tag_start..]);
             if protocol == Protocol::Rtp {
-                // The roll-over counter is authenticated behind the packet, and fits where MKI and tag are.
+                // The roll-over counter is authenticated after the packet, and fits in the place of MKI and tag.
                 let end = packet.plan.end;
                 packet.buffer[end..end + WORD_BYTES]
                     .copy_from_slice(&packet.plan.word.to_be_bytes());
@@ -214,11 +212,11 @@ impl Inbound {
         }
     }
 
-    /// Each is authenticated and decrypted at once.
+    /// Authenticates and decrypts each packet in one pass.
     fn run_aead(&mut self, protocol: Protocol, packets: &mut [InboundPacket<'_>]) {
         let mut left = &mut *packets;
         while let Some(first) = left.first() {
-            // Those under one key.
+            // Packets under the same key.
             let place = first.plan.key;
             let count = (left.iter())
                 .take_while(|packet| packet.result.is_err() || packet.plan.key == place)
@@ -261,7 +259,7 @@ impl Inbound {
                             aead.open_or_zero(&nonce, &aad, payload.into(), &tag)
                         }
                         Protocol::Rtcp => {
-                            // As it was when it was sealed: E and the index before the tag.
+                            // Restore the order in which it was sealed: E and the index before the tag.
                             behind[..WORD_BYTES].copy_from_slice(&word);
                             let aad = &packet.buffer[..end + WORD_BYTES];
                             aead.open_or_zero(&nonce, aad, (&mut [][..]).into(), &tag)
@@ -283,7 +281,7 @@ impl Inbound {
         }
     }
 
-    /// Refuses what cannot be authentic before anything is computed for it.
+    /// Refuses packets that cannot be authentic before any cryptography.
     #[inline]
     fn begin(
         &mut self,
@@ -352,7 +350,7 @@ impl Inbound {
         Ok(())
     }
 
-    /// An authentic packet: its number counts as seen from now on.
+    /// Marks the number of an authentic packet as seen, or refuses a replay.
     #[inline]
     fn accept(
         &mut self,
@@ -407,24 +405,24 @@ pub struct InboundPacket<'a> {
     result: Result<(), PacketError>,
 }
 
-/// What is to be done.
+/// What to compute for a packet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Plan {
     ssrc: u32,
-    /// Authenticated with the packet: the roll-over counter of SRTP, E and the index of SRTCP.
+    /// The word authenticated with the packet: the roll-over counter of SRTP, or E and the index of SRTCP.
     word: u32,
     index: u64,
-    /// What is encrypted.
+    /// The start of the encrypted part, which ends at `end`.
     start: usize,
     end: usize,
-    /// The place of the master key.
+    /// The position of the master key.
     key: usize,
-    /// The place of the source, if it is known.
+    /// The position of the source, if it is known.
     stream: Option<usize>,
 }
 
 impl<'a> InboundPacket<'a> {
-    /// The packet as it came: what follows the UDP header.
+    /// Wraps a received packet: what follows the UDP header.
     pub fn new(buffer: &'a mut [u8]) -> Self {
         Self {
             buffer,
@@ -433,10 +431,10 @@ impl<'a> InboundPacket<'a> {
         }
     }
 
-    /// The packet as it was before it was protected.
+    /// Returns the packet as it was before protection.
     ///
     /// # Errors
-    /// Why it was not accepted. Its buffer holds no plaintext then.
+    /// Why the packet was not accepted. Its buffer then holds no plaintext.
     pub fn unprotected(&self) -> Result<Unprotected<'_>, PacketError> {
         match &self.result {
             Ok(()) => Ok(Unprotected {
@@ -454,18 +452,18 @@ impl<'a> InboundPacket<'a> {
     }
 }
 
-/// A packet that is authentic.
+/// An authentic packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unprotected<'a> {
     /// The RTP or RTCP packet, from its first byte.
     pub packet: &'a [u8],
-    /// Its synchronization source.
+    /// The synchronization source.
     pub ssrc: u32,
-    /// For RTP the roll-over counter and the sequence number, for RTCP its index.
+    /// The index: for RTP the roll-over counter and sequence number, for RTCP the number it carries.
     pub index: u64,
 }
 
-/// Sources of which a round has the first packets.
+/// New sources in a round, with the index of each one's first packet.
 #[derive(Default)]
 struct News {
     first: [(u32, u64); NEWS_MAX],
@@ -488,6 +486,6 @@ impl News {
 }
 
 const NEWS_MAX: usize = 8;
-/// Indices turn where a number is half of 2^16 away from the highest. A round that moves this one by less
-/// than half of that leaves every index that is as near where it is.
+/// An index changes if its number is 2^15 or more from the highest. If a round moves the highest by less than half of
+/// that, every index within the other half stays the same.
 const NEAR: u64 = 1 << 14;

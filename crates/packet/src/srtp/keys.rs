@@ -15,31 +15,30 @@ use oarlock_engine::Error;
 use oarlock_engine::aead::KeyedAead;
 use oarlock_engine::plan::{Engine, Flow};
 
-/// The master keys of a context. They have identifiers of one length, or there is one key without.
+/// The master keys of a context: either one key without an identifier, or several with identifiers of one length.
 pub(super) struct Keys {
     pub suite: Suite,
     pub mki_bytes: usize,
-    /// In boxes: a list that grows moves what it holds, and leaves a copy behind.
+    /// Boxed, because a growing list would move the keys and leave copies behind.
     #[allow(clippy::vec_box)]
     all: Vec<Box<Key>>,
-    /// The way of the packets under all of them. Those that an HMAC authenticates are inline, and have it for the
-    /// threads that it keeps.
+    /// Schedules packets under all keys. Packets with an HMAC are computed inline, and only reserve its threads.
     flow: Flow,
 }
 
-/// What a master key has become.
+/// The session keys of a master key.
 pub(super) struct Key {
     pub mki: Box<[u8]>,
     rtp: SessionKey,
     rtcp: SessionKey,
 }
 
-/// For one of the two protocols.
+/// The session key for one of the two protocols.
 pub(super) struct SessionKey {
     pub cipher: Cipher,
-    /// In its place in a counter block, or at the end of a nonce.
+    /// Shifted to its place in a counter block, or at the end of a nonce.
     salt: Zeroizing<u128>,
-    /// Packets that it has served.
+    /// The number of packets that the key has served.
     pub used: u64,
     used_max: u64,
 }
@@ -104,7 +103,7 @@ impl Keys {
         Err(Error::InvalidInput(wrong))
     }
 
-    /// The place of the key of this identifier.
+    /// Returns the position of the key with this identifier.
     #[inline]
     pub fn find(&self, mki: &[u8]) -> Option<usize> {
         self.all.iter().position(|key| *key.mki == *mki)
@@ -119,7 +118,7 @@ impl Keys {
         self.all[place].of(protocol)
     }
 
-    /// Counts a packet under the key.
+    /// Counts a packet under the key, or refuses it if the key is used up.
     #[inline]
     pub fn count(&mut self, place: usize, protocol: Protocol) -> Result<(), PacketError> {
         let key = self.all[place].of_mut(protocol);
@@ -130,8 +129,8 @@ impl Keys {
         Ok(())
     }
 
-    /// Has `one` do each of `packets`, which have `bytes` together: here and, where that is expected to gain, on helpers
-    /// too.
+    /// Calls `one` for each of `packets`, which have `bytes` together: on this thread, and also on helpers if that is
+    /// expected to be faster.
     pub fn each<T: Send>(&self, bytes: usize, packets: &mut [T], one: &(impl Fn(&mut T) + Sync)) {
         let run = |packets: &mut [T]| packets.iter_mut().for_each(one);
         self.flow.run(bytes, packets, &run);
@@ -148,7 +147,7 @@ impl Keys {
         }
     }
 
-    /// Says how many packets a key has served of each protocol.
+    /// Sets how many packets of each protocol a key has served.
     pub fn set_used(&mut self, mki: &[u8], [rtp, rtcp]: [u64; 2]) {
         if let Some(place) = self.find(mki) {
             self.all[place].rtp.used = rtp;
@@ -260,13 +259,13 @@ impl SessionKey {
         })
     }
 
-    /// The first counter block of AES-CM (RFC 3711, 4.1.1).
+    /// Returns the first counter block of AES-CM (RFC 3711, 4.1.1).
     #[inline]
     pub fn counter(&self, ssrc: u32, index: u64) -> u128 {
         *self.salt ^ u128::from(ssrc) << 64 ^ u128::from(index) << 16
     }
 
-    /// The nonce of AES-GCM (RFC 7714, 8.1 and 9.1).
+    /// Returns the nonce of AES-GCM (RFC 7714, 8.1 and 9.1).
     #[inline]
     pub fn nonce(&self, ssrc: u32, index: u64) -> [u8; 12] {
         let nonce = *self.salt ^ u128::from(ssrc) << 48 ^ u128::from(index);
@@ -300,7 +299,7 @@ impl fmt::Debug for Keys {
     }
 }
 
-/// What the published examples begin with.
+/// Creates keys from session keys, with which the published examples begin.
 #[cfg(test)]
 impl Keys {
     pub(super) fn of_session_keys(
@@ -329,7 +328,7 @@ pub(super) struct Derivation {
 }
 
 impl Derivation {
-    /// A salt of 12 bytes is followed by zeros (RFC 7714, 11).
+    /// Expands the master key. A salt of 12 bytes is padded with zeros (RFC 7714, 11).
     pub(super) fn new(engine: &Engine, key: &[u8], salt: &[u8]) -> Result<Self, Error> {
         let mut padded = Zeroizing::new([0; SALT_BYTES]);
         padded[..salt.len()].copy_from_slice(salt);
@@ -340,7 +339,7 @@ impl Derivation {
     }
 
     pub(super) fn derive(&self, label: u8, to: &mut [u8]) {
-        // The label stands before the 48 bits of the index, which a derivation rate of 0 leaves 0.
+        // The label precedes the 48-bit index, which is 0 with a derivation rate of 0.
         let mut block = number(&*self.salt) << 16 ^ u128::from(label) << 64;
         to.fill(0);
         self.ctr.apply(block, 0, to.into());
@@ -348,14 +347,14 @@ impl Derivation {
     }
 }
 
-/// Expanded where it stays: moved, it would leave a copy behind.
+/// Expands the key in its box: moving it would leave a copy behind.
 fn keyed_ctr(engine: &Engine, key: &[u8]) -> Result<Box<Ctr>, Error> {
     let mut ctr = Box::new(Ctr::unkeyed(Backend::preferred(engine.cpu())));
     (ctr.set_key(key)).map_err(|error| Error::InvalidKey(error.to_string()))?;
     Ok(ctr)
 }
 
-/// Reads a number of up to 16 bytes, the last one least significant.
+/// Reads a big-endian number of up to 16 bytes.
 fn number(bytes: &[u8]) -> u128 {
     bytes
         .iter()

@@ -1,4 +1,4 @@
-//! HMAC-SHA1 of any number of packets, by the multi-buffer kernel.
+//! HMAC-SHA1 of a batch of packets, by the multi-buffer kernel.
 
 use std::array;
 
@@ -37,9 +37,8 @@ pub(super) fn digest<'a, const N: usize>(
     hmac(backend, &mut batch[..count]);
 }
 
-/// All of an HMAC-SHA1, of which a tag is the beginning.
+/// A whole HMAC-SHA1, whose first bytes are the tag.
 pub(super) type Digest = [u8; 20];
 
-/// Packets that go to the kernel together: registers have 16 lanes, and as many packets again fill those
-/// that end early.
+/// Packets per kernel call: twice the 16 lanes, so that a lane that ends early finds another packet.
 pub(super) const TOGETHER: usize = 32;

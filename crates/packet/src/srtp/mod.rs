@@ -1,4 +1,4 @@
-//! RTP and RTCP, encrypted and authenticated (SRTP and SRTCP: RFC 3711, RFC 6188, RFC 7714).
+//! Encrypted and authenticated RTP and RTCP (SRTP and SRTCP: RFC 3711, RFC 6188, RFC 7714).
 //!
 //! ```text
 //! SRTP    RTP header, CSRCs, extension | payload, padding |        MKI | tag (4 or 10)       AES-CM, HMAC-SHA1
@@ -8,16 +8,15 @@
 //!         RTCP header, SSRC | the rest | tag (16) | E and index (4) | MKI                    AES-GCM
 //! ```
 //!
-//! A sender makes an [`Outbound`] of a [`Policy`], a receiver an [`Inbound`]. Each serves any number of
-//! synchronization sources up to a bound, keeps roll-over counter and replay window of each, and takes
-//! many packets in a call.
+//! A sender creates an [`Outbound`] from a [`Policy`], a receiver an [`Inbound`]. Each serves a bounded number of
+//! synchronization sources, keeps a roll-over counter and replay window for each, and takes many packets per call.
 //!
 //! ```
 //! use oarlock::Accelerator;
 //! use oarlock::packet::srtp::{InboundPacket, OutboundPacket, Policy, Suite};
 //!
 //! let accelerator = Accelerator::builder().build()?;
-//! // The master key and, behind it, the master salt of 14 bytes.
+//! // The master key, then the master salt of 14 bytes.
 //! let policy = Policy::new(Suite::AesCm128HmacSha1_80, &[7; 30]);
 //! let mut outbound = accelerator.srtp_outbound(&policy)?;
 //! let mut inbound = accelerator.srtp_inbound(&policy)?;
@@ -38,8 +37,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Session keys are derived once from each master key (a key derivation rate of 0, as SDES and DTLS-SRTP
-//! have it). Header extensions are authenticated and not encrypted.
+//! Session keys are derived once from each master key (a key derivation rate of 0, as in SDES and DTLS-SRTP). Header
+//! extensions are authenticated but not encrypted.
 
 mod inbound;
 mod keys;
@@ -58,34 +57,34 @@ pub use self::outbound::{Outbound, OutboundPacket};
 pub use self::state::State;
 use oarlock_engine::Algorithm;
 
-/// What encrypts and authenticates the packets.
+/// The algorithms that encrypt and authenticate packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Suite {
-    /// AES-CM with a key of 16 bytes and a tag of 10 (RFC 3711): `AES_CM_128_HMAC_SHA1_80`.
+    /// AES-CM with a 16-byte key and a 10-byte tag (RFC 3711): `AES_CM_128_HMAC_SHA1_80`.
     AesCm128HmacSha1_80,
-    /// The same with a tag of 4 bytes for SRTP, 10 for SRTCP (RFC 4568, 6.2): `AES_CM_128_HMAC_SHA1_32`.
+    /// The same with a 4-byte tag for SRTP and a 10-byte tag for SRTCP (RFC 4568, 6.2): `AES_CM_128_HMAC_SHA1_32`.
     AesCm128HmacSha1_32,
-    /// AES-CM with a key of 24 bytes and a tag of 10 (RFC 6188): `AES_192_CM_HMAC_SHA1_80`.
+    /// AES-CM with a 24-byte key and a 10-byte tag (RFC 6188): `AES_192_CM_HMAC_SHA1_80`.
     AesCm192HmacSha1_80,
-    /// The same with a tag of 4 bytes for SRTP.
+    /// The same with a 4-byte tag for SRTP.
     AesCm192HmacSha1_32,
-    /// AES-CM with a key of 32 bytes and a tag of 10 (RFC 6188): `AES_256_CM_HMAC_SHA1_80`.
+    /// AES-CM with a 32-byte key and a 10-byte tag (RFC 6188): `AES_256_CM_HMAC_SHA1_80`.
     AesCm256HmacSha1_80,
-    /// The same with a tag of 4 bytes for SRTP.
+    /// The same with a 4-byte tag for SRTP.
     AesCm256HmacSha1_32,
-    /// AES-GCM with a key of 16 bytes and a tag of 16 (RFC 7714): `AEAD_AES_128_GCM`.
+    /// AES-GCM with a 16-byte key and a 16-byte tag (RFC 7714): `AEAD_AES_128_GCM`.
     Aes128Gcm,
-    /// AES-GCM with a key of 32 bytes.
+    /// AES-GCM with a 32-byte key.
     Aes256Gcm,
-    /// No encryption, and a tag of 10 bytes: `SRTP_NULL_HMAC_SHA1_80` of RFC 5764.
+    /// No encryption and a 10-byte tag: `SRTP_NULL_HMAC_SHA1_80` of RFC 5764.
     NullHmacSha1_80,
-    /// The same with a tag of 4 bytes for SRTP.
+    /// The same with a 4-byte tag for SRTP.
     NullHmacSha1_32,
 }
 
 impl Suite {
-    /// Every suite.
+    /// All suites.
     pub const ALL: &[Self] = &[
         Self::AesCm128HmacSha1_80,
         Self::AesCm128HmacSha1_32,
@@ -99,15 +98,15 @@ impl Suite {
         Self::NullHmacSha1_32,
     ];
 
-    /// The most bytes that any suite needs behind a packet of RTP or RTCP without an MKI.
+    /// The most bytes that any suite needs after an RTP or RTCP packet without an MKI.
     pub const BEHIND_BYTES_MAX: usize = AEAD_TAG_BYTES + WORD_BYTES;
 
-    /// Bytes of its keying material: the master key, and the master salt behind it.
+    /// Returns the length of the key material in bytes: the master key, then the master salt.
     pub const fn key_bytes(self) -> usize {
         self.master_key_bytes() + self.salt_bytes()
     }
 
-    /// Bytes of the master key alone, which is as long as the session key of the cipher.
+    /// Returns the length of the master key alone, which is that of the cipher's session key.
     const fn master_key_bytes(self) -> usize {
         match self {
             Self::AesCm192HmacSha1_80 | Self::AesCm192HmacSha1_32 => 24,
@@ -157,13 +156,13 @@ enum Protocol {
     Rtcp,
 }
 
-/// A master key, and how packets name it.
+/// A master key and the identifier by which packets name it.
 #[derive(Clone, Copy)]
 pub struct MasterKey<'a> {
-    /// The master key identifier (RFC 3711, 3.1), which every packet carries; of 1 to
-    /// [`MKI_BYTES_MAX`](Self::MKI_BYTES_MAX) bytes, as many for each key of a policy.
+    /// The master key identifier (RFC 3711, 3.1), which every packet carries: 1 to
+    /// [`MKI_BYTES_MAX`](Self::MKI_BYTES_MAX) bytes, of one length for all keys of a policy.
     pub mki: &'a [u8],
-    /// The master key, and the master salt behind it: [`Suite::key_bytes`] bytes.
+    /// The master key, then the master salt: [`Suite::key_bytes`] bytes.
     pub key: &'a [u8],
 }
 
@@ -180,7 +179,7 @@ impl fmt::Debug for MasterKey<'_> {
     }
 }
 
-/// What both ends have agreed on for one direction, as SDES or DTLS-SRTP does.
+/// What both ends have agreed on for one direction, for example by SDES or DTLS-SRTP.
 #[derive(Clone, Copy)]
 pub struct Policy<'a> {
     suite: Suite,
@@ -198,7 +197,7 @@ enum PolicyKeys<'a> {
 }
 
 impl<'a> Policy<'a> {
-    /// Makes a policy with one master key and no MKI. `key` has [`Suite::key_bytes`] bytes.
+    /// Creates a policy with one master key and no MKI. `key` has [`Suite::key_bytes`] bytes.
     pub fn new(suite: Suite, key: &'a [u8]) -> Self {
         Self {
             suite,
@@ -210,8 +209,8 @@ impl<'a> Policy<'a> {
         }
     }
 
-    /// With up to [`KEYS_MAX`](Self::KEYS_MAX) master keys, which packets name. A sender begins with the
-    /// first and goes on to another with [`Outbound::use_key`]; a receiver takes packets under each.
+    /// Creates a policy with up to [`KEYS_MAX`](Self::KEYS_MAX) master keys, which packets name. A sender begins with
+    /// the first and changes keys with [`Outbound::use_key`]. A receiver accepts packets under any of them.
     pub fn with_keys(suite: Suite, keys: &'a [MasterKey<'a>]) -> Self {
         Self {
             keys: PolicyKeys::Named(keys),
@@ -222,15 +221,15 @@ impl<'a> Policy<'a> {
     /// The most master keys of a policy.
     pub const KEYS_MAX: usize = 16;
 
-    /// Whether SRTCP is encrypted, as it is unless both ends have agreed otherwise (RFC 4568,
-    /// `UNENCRYPTED_SRTCP`). A receiver refuses what is not as agreed.
+    /// Sets whether SRTCP is encrypted. It is, unless both ends have agreed otherwise (RFC 4568, `UNENCRYPTED_SRTCP`).
+    /// A receiver refuses packets that do not match.
     #[must_use]
     pub fn encrypt_rtcp(mut self, encrypt: bool) -> Self {
         self.rtcp_encrypted = encrypt && self.suite.encrypts();
         self
     }
 
-    /// Packets that may arrive late, or leave late: 128 unless set, and up to
+    /// Sets how many packets may arrive or leave late: 128 by default, and up to
     /// [`ReplayWindow::SIZE_MAX`](super::ReplayWindow::SIZE_MAX).
     #[must_use]
     pub fn replay_window(mut self, packets: usize) -> Self {
@@ -238,17 +237,17 @@ impl<'a> Policy<'a> {
         self
     }
 
-    /// Has the sender keep the tags of as many packets of each source, up to the window, so that it can
-    /// protect one of them again: only if header and payload are the same, since two packets under one
-    /// number give both away. Without this, a number that was used is refused.
+    /// Makes the sender keep the tags of `packets` packets of each source, up to the window, so that it can protect
+    /// them again. A repeated packet must have the same header and payload, because two packets under one number would
+    /// reveal both. By default, a number that was used is refused.
     #[must_use]
     pub fn retransmissions(mut self, packets: usize) -> Self {
         self.retransmissions = packets;
         self
     }
 
-    /// The most synchronization sources of a context, 256 unless set. A receiver counts those of authentic
-    /// packets alone.
+    /// Sets the most synchronization sources of a context: 256 by default. A receiver counts only those with an
+    /// authentic packet or an expected roll-over counter.
     #[must_use]
     pub fn streams_max(mut self, streams: usize) -> Self {
         self.streams_max = streams;
@@ -264,12 +263,12 @@ impl fmt::Debug for Policy<'_> {
     }
 }
 
-/// The length of a salt, of a master key or of the session key made of it, except for AES-GCM.
+/// The length of a master salt and of the session salt derived from it, except for AES-GCM.
 const SALT_BYTES: usize = 14;
 /// RFC 7714, section 8.1.
 const AEAD_SALT_BYTES: usize = 12;
 const AEAD_TAG_BYTES: usize = 16;
-/// The length of E and the index of SRTCP, and of the roll-over counter.
+/// The length of E and the SRTCP index, and of the roll-over counter.
 const WORD_BYTES: usize = 4;
-/// The longest packet, protected: what the length field of IP or UDP, or that of RFC 4571, can say.
+/// The longest protected packet that the length field of IP, UDP or RFC 4571 can express.
 const PACKET_BYTES_MAX: usize = 65_535;

@@ -1,4 +1,4 @@
-//! The sender's side.
+//! The sender's side of SRTP.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use oarlock_engine::plan::Engine;
 pub struct Outbound {
     engine: Arc<Engine>,
     keys: Keys,
-    /// The place of the key in use.
+    /// The position of the key in use.
     key: usize,
     streams: Streams,
     rtcp_encrypted: bool,
@@ -35,20 +35,20 @@ impl Outbound {
         })
     }
 
-    /// Protects RTP packets where they lie. A number goes on from those before it: one that is lower by
-    /// more than half of all counts as rolled over. One that was used is refused, unless it is a
-    /// [retransmission](Policy::retransmissions). A packet that is refused is not protected, and its
-    /// [`protected`](OutboundPacket::protected) says why; the others go on.
+    /// Protects RTP packets in place. Sequence numbers continue from earlier ones: a number that is lower by more than
+    /// half of the range counts as rolled over. A number that was used is refused, unless it is a
+    /// [retransmission](Policy::retransmissions). A refused packet is not protected, and its
+    /// [`protected`](OutboundPacket::protected) returns why; the others continue.
     pub fn protect(&mut self, packets: &mut [OutboundPacket<'_>]) {
         self.run(Protocol::Rtp, packets);
     }
 
-    /// Protects RTCP packets, which may be compound, and numbers them in their order.
+    /// Protects RTCP packets, which may be compound, and numbers them in order.
     pub fn protect_rtcp(&mut self, packets: &mut [OutboundPacket<'_>]) {
         self.run(Protocol::Rtcp, packets);
     }
 
-    /// Protects what follows under the master key that packets name so. Numbers go on.
+    /// Switches to the master key with this MKI. Numbers continue.
     ///
     /// # Errors
     /// [`Error::InvalidKey`] if there is none.
@@ -57,38 +57,37 @@ impl Outbound {
         Ok(())
     }
 
-    /// Adds a master key, as for [`Policy::with_keys`].
+    /// Adds a master key, under the rules of [`Policy::with_keys`].
     ///
     /// # Errors
-    /// As `Accelerator::srtp_outbound`.
+    /// Those of `Accelerator::srtp_outbound`.
     pub fn add_key(&mut self, key: MasterKey<'_>) -> Result<(), Error> {
         self.keys.add(&self.engine, key)
     }
 
-    /// The index of the last RTP packet of a source, which is its roll-over counter and its sequence
-    /// number; `None` before the first.
+    /// Returns the highest index of a source's RTP packets, which is its roll-over counter and sequence number, or
+    /// `None` before the first.
     pub fn index(&mut self, ssrc: u32) -> Option<u64> {
         let place = self.streams.find(ssrc)?;
         self.streams.get(place).rtp.highest().checked_sub(1)
     }
 
-    /// Forgets a source that has ended, and makes room for another. A source of the same number that
-    /// follows it under the same key would use numbers again.
+    /// Forgets a source that has ended, which makes room for another. A later source with the same SSRC would reuse
+    /// numbers under the same key.
     pub fn remove(&mut self, ssrc: u32) -> bool {
         self.streams.remove(ssrc)
     }
 
-    /// All that another context needs to go on under the same keys.
+    /// Returns everything that another context needs to continue under the same keys.
     pub fn state(&self) -> State {
         State::of(&self.keys, &self.streams)
     }
 
-    /// Goes on from `state`, that of a context under the same keys. It takes the place of what was here;
-    /// that context must protect nothing any more.
+    /// Continues from the state of a context under the same keys, which replaces this context's own. The other context
+    /// must protect no more packets.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] if it names other keys, or more sources than the policy allows; nothing is
-    /// changed then.
+    /// [`Error::InvalidInput`] if it names other keys, or more sources than the policy allows. Nothing is changed then.
     pub fn set_state(&mut self, state: &State) -> Result<(), Error> {
         state.put(&mut self.keys, &mut self.streams)
     }
@@ -107,7 +106,7 @@ impl Outbound {
         }
     }
 
-    /// Encrypts all, then authenticates all.
+    /// Encrypts all packets, then authenticates them.
     fn run_mac<const N: usize>(&mut self, protocol: Protocol, packets: &mut [OutboundPacket<'_>]) {
         for packet in &mut *packets {
             packet.result = self.begin(protocol, packet);
@@ -119,8 +118,8 @@ impl Outbound {
         if let Some(ctr) = key.ctr()
             && (protocol == Protocol::Rtp || self.rtcp_encrypted)
         {
-            // One after the other: under one key, packets overlap by themselves as well as in the kernel that
-            // takes many (docs/internals/packets.md).
+            // One by one: packets under one key overlap without help as well as in the multi-packet kernel
+            // (docs/internals/packets.md).
             for packet in &mut *packets {
                 if packet.result.is_ok() {
                     let Plan {
@@ -158,7 +157,7 @@ impl Outbound {
         }
     }
 
-    /// Writes what stands behind the packet: MKI and tag, for RTCP with E and the index before them.
+    /// Writes the fields after the packet: MKI and tag. For RTCP, E and the index are there already.
     #[inline]
     fn end_mac(&mut self, protocol: Protocol, packet: &mut OutboundPacket<'_>, digest: &Digest) {
         let behind = match protocol {
@@ -175,7 +174,7 @@ impl Outbound {
         self.check_repeated(protocol, packet, digest);
     }
 
-    /// Each is encrypted and authenticated at once.
+    /// Encrypts and authenticates each packet in one pass.
     fn run_aead(&mut self, protocol: Protocol, packets: &mut [OutboundPacket<'_>]) {
         let mut bytes = 0;
         for packet in &mut *packets {
@@ -211,7 +210,7 @@ impl Outbound {
                     aead.seal(&nonce, &aad, payload.into())
                 }
                 Protocol::Rtcp => {
-                    // RFC 7714, 9.3: all is associated data, with E and the index behind it.
+                    // RFC 7714, 9.3: everything is associated data, followed by E and the index.
                     behind[..WORD_BYTES].copy_from_slice(&word);
                     let aad = &packet.buffer[..packet.bytes + WORD_BYTES];
                     aead.seal(&nonce, aad, (&mut [][..]).into())
@@ -246,7 +245,7 @@ impl Outbound {
         self.check_repeated(protocol, packet, &tag);
     }
 
-    /// A number may be used again for the same packet alone, whose tag is the same then.
+    /// Refuses a repeated number unless the packet is the same, in which case its tag is too.
     #[inline]
     fn check_repeated(&mut self, protocol: Protocol, packet: &mut OutboundPacket<'_>, tag: &[u8]) {
         if protocol == Protocol::Rtcp {
@@ -297,7 +296,7 @@ impl Outbound {
         self.keys.count(self.key, protocol)?;
         stream.window(protocol).insert(index + 1);
         if protocol == Protocol::Rtp && !is_repeated {
-            // Its tag follows; until then it is like no other.
+            // The tag follows. Until then, no packet matches.
             stream.remember(index, &[]);
         }
         let word = match protocol {
@@ -319,7 +318,7 @@ impl Outbound {
 
 #[cfg(test)]
 impl Outbound {
-    /// Under `keys`; the first SRTCP packet of `ssrc` has the index `rtcp_index`.
+    /// Creates a context under `keys`, in which the first SRTCP packet of `ssrc` has the index `rtcp_index`.
     pub(super) fn with(
         engine: &Arc<Engine>,
         policy: &Policy<'_>,
@@ -346,21 +345,21 @@ impl fmt::Debug for Outbound {
     }
 }
 
-/// A packet of RTP or RTCP to protect, in a buffer with room behind it.
+/// An RTP or RTCP packet to protect, in a buffer with room after it.
 #[derive(Debug)]
 pub struct OutboundPacket<'a> {
     buffer: &'a mut [u8],
     bytes: usize,
     plan: Plan,
-    /// Where the protected packet ends.
+    /// The end of the protected packet.
     result: Result<usize, PacketError>,
 }
 
-/// What is to be done.
+/// What to compute for a packet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Plan {
     ssrc: u32,
-    /// What is authenticated behind the packet: the roll-over counter of SRTP, E and the index of SRTCP.
+    /// The word authenticated after the packet: the roll-over counter of SRTP, or E and the index of SRTCP.
     word: u32,
     index: u64,
     start: usize,
@@ -369,8 +368,8 @@ struct Plan {
 }
 
 impl<'a> OutboundPacket<'a> {
-    /// The packet is the first `bytes` of `buffer`, which has room behind it for the tag, the MKI, and for
-    /// RTCP 4 bytes more: [`Suite::BEHIND_BYTES_MAX`](super::Suite::BEHIND_BYTES_MAX) does without an MKI.
+    /// Creates a packet from the first `bytes` of `buffer`. It needs room after it for the tag, the MKI and, for RTCP,
+    /// 4 bytes more: [`Suite::BEHIND_BYTES_MAX`](super::Suite::BEHIND_BYTES_MAX) is enough without an MKI.
     pub fn new(buffer: &'a mut [u8], bytes: usize) -> Self {
         Self {
             buffer,
@@ -380,10 +379,10 @@ impl<'a> OutboundPacket<'a> {
         }
     }
 
-    /// The packet as it is to be sent.
+    /// Returns the packet to send.
     ///
     /// # Errors
-    /// Why it was not protected; of its buffer, nothing may be sent then.
+    /// Why the packet was not protected. Nothing in its buffer may then be sent.
     pub fn protected(&self) -> Result<&[u8], PacketError> {
         match &self.result {
             Ok(end) => Ok(&self.buffer[..*end]),
@@ -391,7 +390,7 @@ impl<'a> OutboundPacket<'a> {
         }
     }
 
-    /// Its index: for RTP the roll-over counter and the sequence number, for RTCP that which it carries.
+    /// Returns the index: for RTP the roll-over counter and sequence number, for RTCP the number it carries.
     pub fn index(&self) -> u64 {
         self.plan.index
     }

@@ -1,4 +1,4 @@
-//! A context that moves: everything but its keys.
+//! The state of a context, without its keys, for moving it.
 
 use super::keys::Keys;
 use super::streams::Streams;
@@ -6,8 +6,8 @@ use super::{MasterKey, Policy, Protocol, Suite};
 use crate::ReplayWindow;
 use oarlock_engine::Error;
 
-/// Where a context is: roll-over counter, highest index and window of each source, and how many packets
-/// each key has served. It holds no key.
+/// The state of a context: the roll-over counter, highest index and window of each source, and how many packets each
+/// key has served. It contains no key.
 #[derive(Clone, Debug)]
 pub struct State {
     suite: Suite,
@@ -72,7 +72,7 @@ impl State {
         }
         streams.clear();
         for state in &self.streams {
-            // There is room: asked above.
+            // The check above ensures that there is room.
             if let Ok(place) = streams.find_or_add(state.ssrc) {
                 let stream = streams.get(place);
                 stream.first_roc = state.first_roc;
@@ -86,7 +86,7 @@ impl State {
         Ok(())
     }
 
-    /// Returns the state as bytes to be kept or sent; [`from_bytes`](Self::from_bytes) reads them.
+    /// Encodes the state, to be stored or sent. [`from_bytes`](Self::from_bytes) decodes it.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         bytes.push(
@@ -119,7 +119,7 @@ impl State {
         bytes
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) has made.
+    /// Decodes a state encoded by [`to_bytes`](Self::to_bytes).
     ///
     /// # Errors
     /// [`Error::InvalidInput`] for anything else.
@@ -131,7 +131,7 @@ impl State {
     }
 }
 
-/// A window of `size` numbers up to `highest`, of which those are marked that `is_seen`.
+/// Returns a window of `size` numbers up to `highest` in which those that satisfy `is_seen` are marked.
 fn rebuilt(size: u64, highest: u64, is_seen: impl Fn(u64) -> bool) -> ReplayWindow {
     let mut window = ReplayWindow::new(size as usize);
     (highest.saturating_sub(window.size() - 1).max(1)..=highest)
@@ -195,7 +195,7 @@ impl Reader<'_> {
         }
         let bits = self.take(size as usize / 8)?;
         let is_set = |back: u64| bits[back as usize / 8] >> (7 - back % 8) & 1 == 1;
-        // The highest number was seen, if there is one, and none before the first.
+        // The highest number, if there is one, must have been seen, and none before the first.
         let is_whole = highest == 0 || is_set(0);
         let is_window = is_whole && !(highest..size).any(is_set);
         is_window.then(|| rebuilt(size, highest, |number| is_set(highest - number)))

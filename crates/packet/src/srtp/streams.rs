@@ -1,35 +1,34 @@
-//! The synchronization sources of a context, and what has been seen of each.
+//! The synchronization sources of a context, and what was seen of each.
 
 use std::hash::{BuildHasher, RandomState};
 
 use super::Protocol;
 use crate::{PacketError, ReplayWindow};
 
-/// Up to a bound of sources, found by a table of places with open addressing. Its multiplier is random, so
-/// that nobody outside can choose sources that collide; a search is bounded by the number of sources in
-/// any case.
+/// A bounded set of sources, found through a hash table with open addressing. Its multiplier is random, so that
+/// outsiders cannot choose sources that collide. In any case, the number of sources bounds a search.
 pub(super) struct Streams {
     all: Vec<Stream>,
-    /// Places in `all`, plus 1; 0 where there is none. A power of two, at most half full.
+    /// Positions in `all` plus 1, or 0 if empty. The length is a power of two, and at most half is occupied.
     places: Box<[u32]>,
     multiplier: u64,
-    /// Where the last search ended.
+    /// The position that the last successful search found.
     last: usize,
     max: usize,
     window: usize,
     remembered: usize,
 }
 
-/// A source.
+/// A synchronization source.
 pub(super) struct Stream {
     pub ssrc: u32,
-    /// The roll-over counter of the first packet, where it was agreed on.
+    /// The roll-over counter of the first packet, if it was agreed on.
     pub first_roc: u32,
-    /// The replay window of SRTP: 48-bit indices plus 1, since a window begins with 1.
+    /// The replay window of SRTP: 48-bit indices plus 1, since windows begin at 1.
     pub rtp: ReplayWindow,
     /// The replay window of SRTCP: 31-bit indices plus 1.
     pub rtcp: ReplayWindow,
-    /// Packets that may be sent again, by the last bits of their index.
+    /// Packets that may be sent again, by the low bits of their index.
     sent: Box<[Sent]>,
 }
 
@@ -165,7 +164,7 @@ impl Stream {
         }
     }
 
-    /// The index of the packet that carries the number `sequence`.
+    /// Returns the index of the packet with the number `sequence`.
     #[inline]
     pub fn index(&self, sequence: u16) -> Result<u64, PacketError> {
         match self.rtp.highest().checked_sub(1) {
@@ -186,13 +185,13 @@ impl Stream {
         }
     }
 
-    /// Whether the packet of this index had this tag. Tags are public once they are sent.
+    /// Whether the packet with this index had this tag. A tag is public once it was sent.
     pub fn has_sent(&self, index: u64, tag: &[u8]) -> bool {
         self.sent_tag(index)
             .is_some_and(|sent| sent[..tag.len()] == *tag)
     }
 
-    /// Whether its tag is still known.
+    /// Whether the tag of this index is still stored.
     pub fn remembers(&self, index: u64) -> bool {
         self.sent_tag(index).is_some()
     }
@@ -204,7 +203,7 @@ impl Stream {
     }
 }
 
-/// RFC 3711, 3.3.1 and appendix A. Before the first roll-over there is none to go back behind.
+/// Guesses an index by RFC 3711, 3.3.1 and appendix A. Before the first roll-over, the counter does not go back.
 #[inline]
 fn guess(highest: u64, sequence: u16) -> Result<u64, PacketError> {
     let (roc, last) = (highest >> 16, highest as u16);
@@ -240,7 +239,7 @@ mod tests {
                 assert_eq!(guess(highest, index as u16), index, "{highest:#x} {ahead}");
             }
         }
-        // What RFC 3711 makes of the number that is as far ahead as behind.
+        // RFC 3711's choice for the number that is equally far ahead and back.
         assert_eq!(guess(0x1_1000, 0x9000), 0x1_9000);
         assert_eq!(guess(0x1_9000, 0x1000), 0x1_1000);
     }

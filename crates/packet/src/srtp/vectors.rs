@@ -1,4 +1,4 @@
-//! The examples of the RFCs, which begin with session keys.
+//! The RFCs' examples, which begin with session keys.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     digits.chunks(2).map(|it| it[0] << 4 | it[1]).collect()
 }
 
-/// One for each way in which the kernels compute on this CPU.
+/// Returns an engine for each backend of the kernels on this CPU.
 fn engines() -> impl Iterator<Item = Arc<Engine>> {
     ["", "-avx512", "-vaes", "-avx2", "-aes", "-aes,-avx2"]
         .into_iter()
@@ -30,7 +30,7 @@ fn engines() -> impl Iterator<Item = Arc<Engine>> {
 
 #[test]
 fn keys_are_derived_as_in_rfc_3711_b3_and_rfc_6188_7() {
-    // Master key and salt; cipher key, cipher salt, authentication key.
+    // Master key and salt; then cipher key, cipher salt and authentication key.
     let examples = [
         [
             "e1f97a0d3e018be0d64fa32c06de4139",
@@ -69,7 +69,7 @@ fn keys_are_derived_as_in_rfc_3711_b3_and_rfc_6188_7() {
 
 #[test]
 fn keystream_is_that_of_rfc_3711_b2_and_rfc_6188_7() {
-    // The session key; the first three blocks, and those that end with the 0xff02nd.
+    // The session key; the first three keystream blocks; and the three that end with the 0xff02nd.
     let examples = [
         (
             Suite::AesCm128HmacSha1_80,
@@ -167,7 +167,7 @@ fn both_ways(suite: Suite, encrypted: bool, protocol: Protocol, plain: &[u8], pr
     for engine in engines() {
         let engine = &engine;
         let key: Vec<u8> = (0..32).collect();
-        // Master keys of which nothing is used.
+        // Unused master keys.
         let policy = Policy::new(suite, &[0; 44][..suite.key_bytes()]).encrypt_rtcp(encrypted);
         let keys = || {
             let key = &key[..suite.master_key_bytes()];

@@ -1,20 +1,21 @@
-//! Headers.
+//! Packet headers.
 
 use super::Protocol;
 use crate::PacketError;
 
-/// What SRTP needs of the header of a packet.
+/// The header fields that SRTP needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub ssrc: u32,
-    /// The sequence number of RTP; 0 for RTCP.
+    /// The RTP sequence number, or 0 for RTCP.
     pub sequence: u16,
-    /// Bytes before what is encrypted.
+    /// The bytes before the encrypted part.
     pub bytes: usize,
 }
 
 impl Header {
-    /// Parses the header of an RTP (RFC 3550, 5.1) or RTCP packet without what SRTP adds, which has `bytes` with it.
+    /// Parses the header of an RTP (RFC 3550, 5.1) or RTCP packet without SRTP's fields. `bytes` is its length with
+    /// them.
     #[inline]
     pub fn parse(protocol: Protocol, packet: &[u8], bytes: usize) -> Result<Self, PacketError> {
         let too_short = PacketError::InvalidLength { bytes };
@@ -26,7 +27,7 @@ impl Header {
                 let [first, _, s0, s1, _, _, _, _, ssrc @ ..] = *fixed;
                 let mut bytes = RTP_BYTES + 4 * usize::from(first & 0x0f);
                 if first & 0x10 != 0 {
-                    // The extension: a profile's 2 bytes, its length in words, and the words.
+                    // The extension has a profile of 2 bytes, a length in words, and the words.
                     let words = packet.get(bytes + 2..bytes + 4);
                     let Some(&[high, low]) = words else {
                         return Err(PacketError::InvalidHeader);
@@ -60,9 +61,9 @@ impl Header {
     }
 }
 
-/// What stands behind the index of an SRTCP packet that is encrypted (RFC 3711, 3.4).
+/// The flag E before the index of an encrypted SRTCP packet (RFC 3711, 3.4).
 pub(super) const ENCRYPTED: u32 = 1 << 31;
-/// Bytes before what is encrypted of RTCP.
+/// The bytes of RTCP before the encrypted part.
 pub(super) const RTCP_BYTES: usize = 8;
 const RTP_BYTES: usize = 12;
 const VERSION: u8 = 2;
