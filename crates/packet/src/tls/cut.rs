@@ -1,29 +1,29 @@
-//! How long records are.
+//! Record lengths.
 
 use super::keys::TAG_BYTES;
 use oarlock_engine::Error;
 
-/// How long the records of a sender are, and how a long buffer is cut into them.
+/// How long a sender's records are, and how long buffers are cut into records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
     content_bytes_max: usize,
     padding: Padding,
 }
 
-/// What hides the lengths of records (RFC 8446, 5.4).
+/// Padding that hides the lengths of records (RFC 8446, 5.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Padding {
-    /// Nothing.
+    /// No padding.
     #[default]
     None,
-    /// Content and padding are a multiple of this many bytes, or have the greatest length of a record.
+    /// Content and padding fill a multiple of this many bytes, up to the longest record.
     Multiple(u16),
-    /// Every record is as long as one may be.
+    /// Every record has the maximum length.
     Full,
 }
 
 impl Default for Cut {
-    /// 16,384 bytes a record, and no padding.
+    /// 16,384 bytes per record, and no padding.
     fn default() -> Self {
         Self {
             content_bytes_max: CONTENT_BYTES_MAX,
@@ -33,12 +33,11 @@ impl Default for Cut {
 }
 
 impl Cut {
-    /// Records as long as the peer takes them (RFC 8449): `limit` is its `record_size_limit`, 64 to 16,385
-    /// bytes, of which one is the content type. One of more is that of a later version, and counts as
-    /// 16,385.
+    /// Cuts records as long as the peer accepts (RFC 8449). `limit` is its `record_size_limit`, 64 to 16,385 bytes
+    /// including one for the content type. A higher limit belongs to a later version and counts as 16,385.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] below 64, which no peer may send.
+    /// [`Error::InvalidInput`] below 64, which a peer must not send.
     pub fn record_size_limit(limit: u16) -> Result<Self, Error> {
         if limit < LIMIT_MIN {
             return Err(Error::InvalidInput(format!(
@@ -51,19 +50,19 @@ impl Cut {
         })
     }
 
-    /// Has records padded.
+    /// Sets the padding of records.
     #[must_use]
     pub fn padding(mut self, padding: Padding) -> Self {
         self.padding = padding;
         self
     }
 
-    /// The most bytes of content and padding that a record has.
+    /// Returns the most bytes of content and padding in a record.
     pub fn content_bytes_max(&self) -> usize {
         self.content_bytes_max
     }
 
-    /// The bytes of padding of a record with so much content.
+    /// Returns the bytes of padding in a record with `content_bytes` of content.
     #[inline]
     pub fn padding_bytes(&self, content_bytes: usize) -> usize {
         let padded_bytes = match self.padding {
@@ -74,14 +73,13 @@ impl Cut {
         (padded_bytes.min(self.content_bytes_max)).saturating_sub(content_bytes)
     }
 
-    /// The bytes of the record of TLS that so much content becomes.
+    /// Returns the length of the TLS record with `content_bytes` of content.
     #[inline]
     pub fn record_bytes(&self, content_bytes: usize) -> usize {
         HEADER_BYTES + content_bytes + self.padding_bytes(content_bytes) + BEHIND_BYTES
     }
 
-    /// The bytes that `bytes` of content become, cut into records of TLS; `None` where they are more than
-    /// memory has.
+    /// Returns the length of `bytes` of content after it is cut into TLS records, or `None` if that overflows.
     pub fn sealed_bytes(&self, bytes: usize) -> Option<usize> {
         let whole = (bytes / self.content_bytes_max)
             .checked_mul(self.record_bytes(self.content_bytes_max))?;
@@ -92,9 +90,9 @@ impl Cut {
     }
 }
 
-/// The header of TLS: type, version, length.
+/// The length of a TLS header: type, version, length.
 pub(super) const HEADER_BYTES: usize = 5;
-/// The content type and the tag.
+/// The length of content type and tag.
 pub(super) const BEHIND_BYTES: usize = 1 + TAG_BYTES;
 /// RFC 8446, 5.1.
 pub(super) const CONTENT_BYTES_MAX: usize = 1 << 14;

@@ -1,8 +1,8 @@
 //! The receiver's side of TLS.
 //!
-//! Records are opened in runs, by several threads where that gains, and then judged in their order. A
-//! record that is no application data may change the keys, and a forged one ends the connection: nothing
-//! behind either counts, so what was opened there is sealed again.
+//! Records are opened in runs, by several threads if that is faster, and then processed in order. A record that is not
+//! application data may change the keys, and a forged record ends the connection. Records after either are not
+//! accepted: any that were opened are sealed again.
 
 use std::fmt;
 use std::ops::Range;
@@ -20,15 +20,14 @@ use oarlock_engine::Error;
 use oarlock_engine::plan::Engine;
 use oarlock_engine::plan::Workers;
 
-/// Opens records of one direction of a connection, from
-/// `Accelerator::tls_inbound`.
+/// Opens records of one direction of a connection, from `Accelerator::tls_inbound`.
 pub struct Inbound {
     side: Side,
     content_bytes_max: usize,
     failed: Option<PacketError>,
 }
 
-/// A record that was opened: where its content lies.
+/// An opened record: the place of its content, its type and number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InboundRecord {
     content: Range<usize>,
@@ -37,42 +36,42 @@ pub struct InboundRecord {
 }
 
 impl InboundRecord {
-    /// The place of its content in the buffer, without padding.
+    /// Returns the range of the content in the buffer, without padding.
     pub fn content(&self) -> Range<usize> {
         self.content.clone()
     }
 
-    /// What it carries.
+    /// Returns the content type.
     pub fn content_type(&self) -> ContentType {
         ContentType(self.content_type)
     }
 
-    /// Its number.
+    /// Returns the sequence number.
     pub fn sequence(&self) -> u64 {
         self.sequence
     }
 }
 
-/// What [`Inbound::open`] found.
+/// The result of [`Inbound::open`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// Records that were opened, the first ones of those handed in.
+    /// The number of records opened, which are the first of those passed in.
     pub records: usize,
-    /// Bytes of the buffer that they take: the rest is as it came, but for a forged record.
+    /// The bytes of the buffer that they occupy. The rest is unchanged, except for refused records.
     pub bytes: usize,
-    /// Why there are no more, or the error that ends the connection.
+    /// Why no more were opened, or the error that ends the connection.
     pub end: Result<End, PacketError>,
 }
 
-/// Why [`Inbound::open`] went no further.
+/// Why [`Inbound::open`] stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The rest of the buffer is no whole record, or nothing.
+    /// The rest of the buffer is empty or an incomplete record.
     Incomplete,
-    /// All records that were handed in have been used.
+    /// All of `records` has been used.
     Full,
-    /// The last record is no application data. Look at it before more are opened: behind KeyUpdate other
-    /// keys count, behind an alert nothing.
+    /// The last record is not application data. Process it before opening more: after KeyUpdate other keys apply, after
+    /// an alert nothing does.
     Message,
 }
 
@@ -86,19 +85,16 @@ impl Inbound {
         })
     }
 
-    /// Opens the records at the beginning of `buffer` where they lie, as many as `records` has room for,
-    /// up to the first that is no application data. A record that the buffer holds a part of is left for
-    /// a later call, with the rest of it behind.
+    /// Opens the records at the start of `buffer` in place, as many as `records` has room for, up to the first that is
+    /// not application data. An incomplete record is left for a later call with the rest of it.
     ///
     /// # Errors
-    /// In [`Opened::end`], and again at each call after it: RFC 8446, 5.2 has the connection closed, with
-    /// the alert of the parentheses.
-    /// [`PacketError::AuthenticationFailed`] (bad_record_mac): the record was filled with zeros.
+    /// In [`Opened::end`], and again from each later call: RFC 8446, 5.2 requires closing the connection with the alert
+    /// in parentheses. [`PacketError::AuthenticationFailed`] (bad_record_mac): the record was filled with zeros.
     /// [`PacketError::InvalidLength`] (record_overflow), or too short for a tag (bad_record_mac);
-    /// [`PacketError::InvalidHeader`] if it is not protected; [`PacketError::InvalidPadding`] if it is
-    /// nothing but padding; [`PacketError::InvalidContent`] for a type that is never protected, and an empty
-    /// alert or handshake message (each unexpected_message). [`PacketError::SequenceExhausted`] after
-    /// 2^64 - 1 records.
+    /// [`PacketError::InvalidHeader`] if it is not protected; [`PacketError::InvalidPadding`] if it is only padding;
+    /// [`PacketError::InvalidContent`] for a type that is never protected, and an empty alert or handshake message
+    /// (each unexpected_message). [`PacketError::SequenceExhausted`] after 2^64 - 1 records.
     pub fn open(&mut self, buffer: &mut [u8], records: &mut [InboundRecord]) -> Opened {
         let mut opened = Opened {
             records: 0,
@@ -126,7 +122,7 @@ impl Inbound {
         opened
     }
 
-    /// At most [`AT_ONCE`] records of `buffer`, which begins at byte `start` of the caller's.
+    /// Opens at most [`AT_ONCE`] records of `buffer`, which begins at byte `start` of the caller's.
     fn open_some(
         &mut self,
         start: usize,
@@ -165,7 +161,7 @@ impl Inbound {
                 }
             }
         }
-        // The first record behind which nothing counts, of those known so far.
+        // The first record known so far after which no record is accepted.
         let stop = AtomicUsize::new(usize::MAX);
         let (keys, content_bytes_max) = (&self.side.keys, self.content_bytes_max);
         self.side.flow.run(bytes, &mut slots, &|run| {
@@ -205,7 +201,7 @@ impl Inbound {
                     opened.end = Err(error);
                     break;
                 }
-                // Only behind one of the others.
+                // Only after one of the others.
                 Outcome::Untouched => break,
             }
         }
@@ -216,40 +212,40 @@ impl Inbound {
         opened
     }
 
-    /// Goes on with the keys of the next generation, behind a record with the message KeyUpdate (RFC 8446,
-    /// 4.6.3). Wipes the old ones.
+    /// Switches to the next generation of keys, after a record with a KeyUpdate message (RFC 8446, 4.6.3), and wipes
+    /// the old ones.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] if the keys were not given as a secret: the old ones stay.
+    /// [`Error::InvalidInput`] if the keys were not created from a secret. The old ones stay in use.
     pub fn update(&mut self) -> Result<(), Error> {
         self.side.update()
     }
 
-    /// As [`update`](Self::update), with keys that the handshake derived.
+    /// Switches like [`update`](Self::update), to keys derived by the handshake.
     ///
     /// # Errors
-    /// As `Accelerator::tls_inbound`: the old ones stay.
+    /// Those of `Accelerator::tls_inbound`. The old keys stay in use.
     pub fn set_keys(&mut self, keys: &Keys<'_>) -> Result<(), Error> {
         self.side.set_keys(keys)
     }
 
-    /// Refuses records that are longer than this side's `record_size_limit` (RFC 8449), 64 to 16,385 bytes
-    /// of content, padding and type.
+    /// Refuses records that exceed this side's `record_size_limit` (RFC 8449): 64 to 16,385 bytes of content, padding
+    /// and type.
     pub fn set_record_size_limit(&mut self, limit: u16) {
         self.content_bytes_max = CONTENT_BYTES_MAX.min(usize::from(limit.max(1)) - 1);
     }
 
-    /// How many threads may take part, to be changed while records flow.
+    /// Returns the limit on threads, which can be changed while records flow.
     pub fn workers(&self) -> &Workers {
         self.side.flow.workers()
     }
 
-    /// The number of the next record.
+    /// Returns the number of the next record.
     pub fn sequence(&self) -> u64 {
         self.side.keys.sequence
     }
 
-    /// The suite of its keys.
+    /// Returns the cipher suite of the keys.
     pub fn suite(&self) -> Suite {
         self.side.keys.suite()
     }
@@ -261,9 +257,9 @@ impl fmt::Debug for Inbound {
     }
 }
 
-/// A record on its way.
+/// A record of a run.
 struct Slot<'a> {
-    /// Among those of its run.
+    /// The position in the run.
     index: usize,
     record: &'a mut [u8],
     sequence: u64,
@@ -271,15 +267,15 @@ struct Slot<'a> {
 }
 
 enum Outcome {
-    /// It lies as it came.
+    /// The record is unchanged.
     Untouched,
     Opened(Range<usize>, ContentType),
-    /// It lies as it came, or it was authentic and lies open.
+    /// The record is unchanged, or was authentic but invalid and its body is zeroed.
     Refused(PacketError),
 }
 
 impl Slot<'_> {
-    /// Whether nothing behind it counts.
+    /// Opens the record, and returns whether no record after it is accepted.
     fn open(&mut self, keys: &KeySet, content_bytes_max: usize) -> bool {
         match self.try_open(keys, content_bytes_max) {
             Ok((content, content_type)) => {
@@ -316,7 +312,7 @@ impl Slot<'_> {
         ))
     }
 
-    /// Seals what should not have been opened yet.
+    /// Seals the record again if it was opened too early.
     fn take_back(self, keys: &KeySet) {
         if !matches!(self.outcome, Outcome::Opened(..)) {
             return;
@@ -324,14 +320,14 @@ impl Slot<'_> {
         let (header, rest) = self.record.split_at_mut(HEADER_BYTES);
         let body_bytes = rest.len() - TAG_BYTES;
         let (body, tag) = rest.split_at_mut(body_bytes);
-        // It becomes what it was, tag and all.
+        // The result is the original record, including its tag.
         if keys.seal(self.sequence, header, body, tag).is_err() {
             body.fill(0);
         }
     }
 }
 
-/// The bytes of the record at the beginning of `buffer`; `None` if it is not all there.
+/// Returns the length of the record at the start of `buffer`, or `None` if it is incomplete.
 fn record_bytes(buffer: &[u8], content_bytes_max: usize) -> Result<Option<usize>, PacketError> {
     let Some(content_type) = buffer.first() else {
         return Ok(None);
@@ -344,7 +340,8 @@ fn record_bytes(buffer: &[u8], content_bytes_max: usize) -> Result<Option<usize>
     };
     let sealed_bytes = usize::from(u16::from_be_bytes([*high, *low]));
     let bytes = HEADER_BYTES + sealed_bytes;
-    // RFC 8446, 5.2, leaves room for other AEADs, which these suites are not; a shorter limit, none.
+    // RFC 8446, 5.2 allows for AEADs with longer tags, which these suites do not use. A lower limit has no such
+    // allowance.
     let sealed_bytes_max = match content_bytes_max {
         CONTENT_BYTES_MAX => CONTENT_BYTES_MAX + EXPANSION_BYTES_MAX,
         _ => content_bytes_max + 1 + TAG_BYTES,
@@ -355,7 +352,7 @@ fn record_bytes(buffer: &[u8], content_bytes_max: usize) -> Result<Option<usize>
     Ok((buffer.len() >= bytes).then_some(bytes))
 }
 
-/// Records of a run: 1 MiB of full ones.
+/// The most records in a run: 1 MiB if they are full.
 const AT_ONCE: usize = 64;
 /// RFC 8446, 5.2.
 const EXPANSION_BYTES_MAX: usize = 256;

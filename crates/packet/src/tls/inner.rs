@@ -1,12 +1,12 @@
-//! What an authentic record holds (RFC 8446, 5.2 and 5.4).
+//! The plaintext of an authentic record (RFC 8446, 5.2 and 5.4).
 
 use std::ops::Range;
 
 use super::suite::ContentType;
 use crate::PacketError;
 
-/// The content of an inner plaintext, and its type: the last byte that is not 0. How long this takes
-/// depends on the length of the padding, as RFC 8446 expects (appendix E.3).
+/// Returns the content of an inner plaintext, and its type, which is the last byte other than 0. The time depends on
+/// the length of the padding, as RFC 8446 expects (appendix E.3).
 #[inline]
 pub(super) fn content_of(
     inner: &[u8],

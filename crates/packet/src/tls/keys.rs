@@ -1,4 +1,4 @@
-//! The keys of one direction: what a handshake hands over, and what protects records.
+//! The keys of one direction: what a handshake provides, and what protects records.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use oarlock_engine::plan::Engine;
 use oarlock_engine::plan::Flow;
 use oarlock_threads::wiped::WipedBox;
 
-/// The keys of one direction of a connection, as a handshake hands them over.
+/// The keys of one direction of a connection, as a handshake provides them.
 #[derive(Clone, Copy)]
 pub struct Keys<'a> {
     pub(super) suite: Suite,
@@ -29,8 +29,8 @@ enum Material<'a> {
 }
 
 impl<'a> Keys<'a> {
-    /// From a traffic secret of [`Suite::secret_bytes`]: `client_application_traffic_secret_N` and the
-    /// like (RFC 8446, 7.1). Keys of the next generation can be derived from it.
+    /// Creates keys from a traffic secret of [`Suite::secret_bytes`], such as `client_application_traffic_secret_N`
+    /// (RFC 8446, 7.1). The keys of the next generation can be derived from it.
     pub fn from_secret(suite: Suite, secret: &'a [u8]) -> Self {
         Self {
             suite,
@@ -39,9 +39,8 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// From a key of [`Suite::key_bytes`] and an IV, as libraries hand them out for the kernel's TLS.
-    /// What does the handshakes has to derive the keys of the next generation. Of TLS alone: DTLS has a
-    /// third key.
+    /// Creates keys from a key of [`Suite::key_bytes`] and an IV, as libraries export them for kernel TLS. The
+    /// handshake library must then derive the next generation of keys. This is for TLS only: DTLS needs a third key.
     pub fn new(suite: Suite, key: &'a [u8], iv: &'a [u8; 12]) -> Self {
         Self {
             suite,
@@ -50,8 +49,8 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// Goes on with record `sequence`: as many have been protected with these keys. No number may be used
-    /// twice under one key.
+    /// Continues with record `sequence`, if that many records have been protected with these keys. No number may be
+    /// used twice under one key.
     #[must_use]
     pub fn sequence(mut self, sequence: u64) -> Self {
         self.sequence = sequence;
@@ -68,7 +67,7 @@ impl fmt::Debug for Keys<'_> {
     }
 }
 
-/// What protects the records of one generation of keys. Wiped on drop.
+/// The keys that protect one generation of records. Wiped on drop.
 pub(super) struct KeySet {
     suite: Suite,
     aead: WipedBox<KeyedAead>,
@@ -122,13 +121,13 @@ impl KeySet {
         })
     }
 
-    /// The keys of the next generation (RFC 8446, 7.2).
+    /// Derives the keys of the next generation (RFC 8446, 7.2).
     pub(super) fn next(&self, engine: &Arc<Engine>) -> Result<Self, Error> {
         let secret = self.known_secret()?.next(engine.cpu());
         Self::derive(engine, self.suite, secret)
     }
 
-    /// Another key of the same secret.
+    /// Derives another key from the same secret.
     pub(super) fn expand(&self, engine: &Engine, label: &[u8], to: &mut [u8]) -> Result<(), Error> {
         self.known_secret()?.expand(engine.cpu(), label, to);
         Ok(())
@@ -143,7 +142,7 @@ impl KeySet {
         })
     }
 
-    /// The way of a connection's records, which it keeps from one generation of keys to the next.
+    /// Opens the flow of a connection's records, which serves all generations of keys.
     pub(super) fn flow(&self, engine: &Arc<Engine>) -> Result<Flow, Error> {
         Flow::open(engine, self.aead.cost(), 1)
     }
@@ -156,7 +155,7 @@ impl KeySet {
         self.suite
     }
 
-    /// The numbers of as many records, if the key may protect as many more.
+    /// Takes `records` numbers and returns the first, if the key may protect that many more.
     #[inline]
     pub(super) fn take(&mut self, records: u64, sequence_max: u64) -> Result<u64, PacketError> {
         let first = self.sequence;
@@ -185,7 +184,7 @@ impl KeySet {
         nonce
     }
 
-    /// Encrypts `body`, which a tag of 16 bytes follows.
+    /// Encrypts `body`, and writes its 16-byte tag to `tag`.
     #[inline]
     pub(super) fn seal(
         &self,
@@ -199,7 +198,7 @@ impl KeySet {
         Ok(())
     }
 
-    /// Decrypts `body`, or leaves it as it is.
+    /// Decrypts `body`, or leaves it unchanged if it is not authentic.
     #[inline]
     pub(super) fn open_or_keep(
         &self,
@@ -212,7 +211,7 @@ impl KeySet {
         Ok(self.aead.open(&nonce, header, body.into(), tag)?)
     }
 
-    /// Decrypts `body`, or fills it with zeros.
+    /// Decrypts `body`, or fills it with zeros if it is not authentic.
     #[inline]
     pub(super) fn open_or_zero(
         &self,
@@ -225,7 +224,7 @@ impl KeySet {
     }
 }
 
-/// A direction of a connection of TLS: its keys, and the way that its records go.
+/// One direction of a TLS connection: its keys, and the flow of its records.
 pub(super) struct Side {
     engine: Arc<Engine>,
     pub(super) keys: KeySet,
@@ -242,7 +241,7 @@ impl Side {
         })
     }
 
-    /// Goes on with the keys of the next generation.
+    /// Switches to the next generation of keys.
     pub(super) fn update(&mut self) -> Result<(), Error> {
         self.keys = self.keys.next(&self.engine)?;
         Ok(())

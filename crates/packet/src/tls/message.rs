@@ -1,6 +1,6 @@
 //! The message that changes keys.
 
-/// The handshake message KeyUpdate (RFC 8446, 4.6.3): sent in a record of its own, behind which the sender
+/// Returns the handshake message KeyUpdate (RFC 8446, 4.6.3). Send it in its own record; the sender then
 /// [updates](super::Outbound::update) its keys. `request` asks the peer to do the same.
 ///
 /// ```
@@ -12,7 +12,7 @@ pub const fn key_update(request: bool) -> [u8; 5] {
     [KEY_UPDATE, 0, 0, 1, request as u8]
 }
 
-/// Whether `message`, a whole handshake message, is KeyUpdate, and asks for one.
+/// Returns whether KeyUpdate asks for an update in return, or `None` if `message` is not a whole KeyUpdate message.
 pub fn is_key_update(message: &[u8]) -> Option<bool> {
     match message {
         [KEY_UPDATE, 0, 0, 1, request @ (0 | 1)] => Some(*request == 1),

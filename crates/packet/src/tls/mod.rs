@@ -1,4 +1,4 @@
-//! Records of TLS 1.3 (RFC 8446, 5), and in [`dtls`] those of DTLS 1.3 (RFC 9147).
+//! Records of TLS 1.3 (RFC 8446, 5), and in [`dtls`] of DTLS 1.3 (RFC 9147).
 //!
 //! ```text
 //! type, version, length (5) | content | content type (1) | padding | tag (16)
@@ -6,10 +6,9 @@
 //! |------ authenticated ---------------------------------------------------|
 //! ```
 //!
-//! The handshake is another library's, which hands over [`Keys`]: a traffic secret, or key, IV and sequence
-//! number. A sender makes an [`Outbound`] of them, a receiver an [`Inbound`]. Both take many records in a
-//! call, and share them among threads where that gains. Any number of threads or one: records are numbered
-//! and judged in their order.
+//! Another library does the handshake and provides [`Keys`]: a traffic secret, or key, IV and sequence number. A sender
+//! creates an [`Outbound`] from them, a receiver an [`Inbound`]. Both take many records per call and spread them over
+//! threads if that is faster. Records are numbered and processed in order, whatever the number of threads.
 //!
 //! ```
 //! use oarlock::Accelerator;
@@ -28,7 +27,7 @@
 //! let mut records = [OutboundRecord::new(&mut buffer, start..start + 5, content_type)];
 //! outbound.seal(&mut records);
 //! let mut stream = records[0].sealed()?.to_vec();
-//! // The beginning of the next record.
+//! // The start of the next record.
 //! stream.extend([23, 3, 3]);
 //!
 //! let mut records = vec![InboundRecord::default(); 16];

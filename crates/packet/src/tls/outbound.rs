@@ -14,8 +14,7 @@ use oarlock_engine::Error;
 use oarlock_engine::plan::Engine;
 use oarlock_engine::plan::Workers;
 
-/// Seals records of one direction of a connection, from
-/// `Accelerator::tls_outbound`.
+/// Seals records of one direction of a connection, from `Accelerator::tls_outbound`.
 pub struct Outbound {
     side: Side,
     cut: Cut,
@@ -30,8 +29,8 @@ impl Outbound {
         })
     }
 
-    /// Seals each of `records` where it lies, and numbers them in their order. One that cannot be sealed
-    /// takes no number; its [`sealed`](OutboundRecord::sealed) says why.
+    /// Seals each of `records` in place, and numbers them in order. If a record is not sealed, its
+    /// [`sealed`](OutboundRecord::sealed) returns why. It takes no number, unless its device failed.
     pub fn seal(&mut self, records: &mut [OutboundRecord<'_>]) {
         let mut bytes = 0;
         for record in &mut *records {
@@ -49,8 +48,8 @@ impl Outbound {
         self.side.hand_in_what_was_shared();
     }
 
-    /// Cuts `data` into records, as [`cut`](Self::cut) says, and writes them to `sealed`, each behind the
-    /// one before. Returns how many bytes they are, [`Cut::sealed_bytes`]. No data are no record.
+    /// Cuts `data` into records according to [`cut`](Self::cut), and writes them to `sealed` one after another. Returns
+    /// their length, [`Cut::sealed_bytes`]. Empty data becomes no record.
     ///
     /// ```
     /// use oarlock::Accelerator;
@@ -62,16 +61,16 @@ impl Outbound {
     /// let data = [0; 40_000];
     /// let mut sealed = vec![0; outbound.cut().sealed_bytes(data.len()).unwrap()];
     /// let bytes = outbound.seal_stream(ContentType::APPLICATION_DATA, &data, &mut sealed)?;
-    /// // Two records of 16,384 bytes and one of the rest.
+    /// // Two records of 16,384 bytes and one with the rest.
     /// assert_eq!(bytes, 40_000 + 3 * 22);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// [`PacketError::NoRoom`] if `sealed` is too short; [`PacketError::KeyExhausted`] or
-    /// [`PacketError::SequenceExhausted`] if the key may not protect as many records: nothing was sealed
-    /// then. [`PacketError::Failed`] if no device could do it: nothing of it may be sent, and its numbers
-    /// are used up.
+    /// [`PacketError::NoRoom`] if `sealed` is too short, [`PacketError::InvalidContent`] for a type that is never
+    /// protected or an empty alert or handshake message, and [`PacketError::KeyExhausted`] or
+    /// [`PacketError::SequenceExhausted`] if the key may not protect that many records: nothing was sealed then.
+    /// [`PacketError::Failed`] if every device failed: none of it may be sent, and its numbers are used up.
     pub fn seal_stream(
         &mut self,
         content_type: ContentType,
@@ -120,49 +119,49 @@ impl Outbound {
         Ok(sealed_bytes)
     }
 
-    /// Goes on with the keys of the next generation, behind the record with the message KeyUpdate
-    /// ([`key_update`](super::key_update); RFC 8446, 4.6.3). Wipes the old ones.
+    /// Switches to the next generation of keys, after the record with the KeyUpdate message
+    /// ([`key_update`](super::key_update); RFC 8446, 4.6.3), and wipes the old ones.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] if the keys were not given as a secret: the old ones stay.
+    /// [`Error::InvalidInput`] if the keys were not created from a secret. The old ones stay in use.
     pub fn update(&mut self) -> Result<(), Error> {
         self.side.update()
     }
 
-    /// As [`update`](Self::update), with keys that the handshake derived.
+    /// Switches like [`update`](Self::update), to keys derived by the handshake.
     ///
     /// # Errors
-    /// As `Accelerator::tls_outbound`: the old ones stay.
+    /// Those of `Accelerator::tls_outbound`. The old keys stay in use.
     pub fn set_keys(&mut self, keys: &Keys<'_>) -> Result<(), Error> {
         self.side.set_keys(keys)
     }
 
-    /// How long records are.
+    /// Returns how records are cut and padded.
     pub fn cut(&self) -> &Cut {
         &self.cut
     }
 
-    /// Has records cut otherwise from now on.
+    /// Sets how records are cut and padded from now on.
     pub fn set_cut(&mut self, cut: Cut) {
         self.cut = cut;
     }
 
-    /// How many threads may take part, to be changed while records flow.
+    /// Returns the limit on threads, which can be changed while records flow.
     pub fn workers(&self) -> &Workers {
         self.side.flow.workers()
     }
 
-    /// The number of the next record.
+    /// Returns the number of the next record.
     pub fn sequence(&self) -> u64 {
         self.side.keys.sequence
     }
 
-    /// How many more records the key may protect: before it protects none, update it.
+    /// Returns how many more records the key may protect. Update it before none are left.
     pub fn records_left(&self) -> u64 {
         (self.suite().records_max()).saturating_sub(self.side.keys.sequence)
     }
 
-    /// The suite of its keys.
+    /// Returns the cipher suite of the keys.
     pub fn suite(&self) -> Suite {
         self.side.keys.suite()
     }
@@ -174,7 +173,7 @@ impl fmt::Debug for Outbound {
     }
 }
 
-/// A record of a long buffer.
+/// A record cut from a long buffer.
 struct Piece<'a> {
     content: &'a [u8],
     to: &'a mut [u8],
@@ -195,5 +194,5 @@ impl Piece<'_> {
     }
 }
 
-/// Records of a run: 1 MiB of full ones.
+/// The most records in a run: 1 MiB if they are full.
 const AT_ONCE: usize = 64;

@@ -1,4 +1,4 @@
-//! A record of the sender's.
+//! A record to send.
 
 use std::ops::Range;
 
@@ -19,14 +19,14 @@ pub struct OutboundRecord<'a> {
 }
 
 impl<'a> OutboundRecord<'a> {
-    /// Bytes of room that a record of TLS needs before its content.
+    /// Bytes of room that a TLS record needs before its content.
     pub const BEFORE_BYTES: usize = HEADER_BYTES;
-    /// Bytes of room that it needs behind its content and padding.
+    /// Bytes of room that a record needs after its content and padding.
     pub const BEHIND_BYTES: usize = BEHIND_BYTES;
 
-    /// The content lies at `content` of `buffer`, which has [`BEFORE_BYTES`](Self::BEFORE_BYTES) of room
-    /// before it (DTLS: [`Outbound::before_bytes`](super::dtls::Outbound::before_bytes)), and
-    /// [`BEHIND_BYTES`](Self::BEHIND_BYTES) and its padding behind it.
+    /// Creates a record whose content is at `content` in `buffer`. The buffer has [`BEFORE_BYTES`](Self::BEFORE_BYTES)
+    /// of room before it (DTLS: [`Outbound::before_bytes`](super::dtls::Outbound::before_bytes)), and
+    /// [`BEHIND_BYTES`](Self::BEHIND_BYTES) and the padding after it.
     #[inline]
     pub fn new(buffer: &'a mut [u8], content: Range<usize>, content_type: ContentType) -> Self {
         Self {
@@ -39,7 +39,7 @@ impl<'a> OutboundRecord<'a> {
         }
     }
 
-    /// Adds as many bytes behind the content, to hide its length (RFC 8446, 5.4).
+    /// Adds `bytes` of padding after the content, to hide its length (RFC 8446, 5.4).
     #[must_use]
     #[inline]
     pub fn padding(mut self, bytes: usize) -> Self {
@@ -47,25 +47,25 @@ impl<'a> OutboundRecord<'a> {
         self
     }
 
-    /// The record as it is to be sent.
+    /// Returns the record to send.
     ///
     /// # Errors
-    /// Why it was not sealed; of its buffer, nothing may be sent then.
+    /// Why the record was not sealed. Nothing in its buffer may then be sent.
     pub fn sealed(&self) -> Result<&[u8], PacketError> {
         match &self.state {
-            // Their place was looked at when it got its number.
+            // The range was checked when the record got its number.
             Ok(()) => Ok(&self.buffer[self.content.clone()]),
             Err(error) => Err(error.clone()),
         }
     }
 
-    /// Its sequence number, once it is sealed.
+    /// Returns the sequence number, once the record is sealed.
     pub fn sequence(&self) -> u64 {
         self.sequence
     }
 
-    /// Gives it its number and the place of all of it, if it has room and may be sent. Returns the bytes
-    /// that it will have, or 0.
+    /// Assigns the number and the range of the whole record, if it has room and may be sent. Returns the sealed length,
+    /// or 0.
     #[inline]
     pub(super) fn number(
         &mut self,
@@ -109,7 +109,7 @@ impl<'a> OutboundRecord<'a> {
         Ok(())
     }
 
-    /// All of it, from its header to the end of its tag, if it has a number.
+    /// Returns the whole record, from its header to the end of its tag, if it has a number.
     #[inline]
     pub(super) fn numbered(&mut self) -> Option<Numbered<'_>> {
         self.state.is_ok().then(|| Numbered {
@@ -125,7 +125,7 @@ impl<'a> OutboundRecord<'a> {
     }
 }
 
-/// A record that has a number, with its content in place.
+/// A record with a number, and with its content in place.
 pub(super) struct Numbered<'a> {
     pub(super) record: &'a mut [u8],
     pub(super) sequence: u64,
@@ -134,7 +134,7 @@ pub(super) struct Numbered<'a> {
 }
 
 impl Numbered<'_> {
-    /// Writes the content type and the padding behind the content.
+    /// Writes the content type and the padding after the content.
     #[inline]
     pub(super) fn finish_content(&mut self) {
         let end = self.record.len() - TAG_BYTES;
@@ -145,7 +145,7 @@ impl Numbered<'_> {
         padding.fill(0);
     }
 
-    /// Makes a record of TLS of it (RFC 8446, 5.2).
+    /// Turns it into a TLS record (RFC 8446, 5.2).
     #[inline]
     pub(super) fn seal(mut self, keys: &KeySet) -> Result<(), PacketError> {
         self.finish_content();
@@ -157,7 +157,7 @@ impl Numbered<'_> {
     }
 }
 
-/// RFC 8446, 5.2: application data of TLS 1.2, whatever it is.
+/// Returns the header of RFC 8446, 5.2, which always looks like application data of TLS 1.2.
 #[inline]
 fn header_of(sealed_bytes: usize) -> [u8; HEADER_BYTES] {
     let [high, low] = (sealed_bytes as u16).to_be_bytes();

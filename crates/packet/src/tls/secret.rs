@@ -1,4 +1,4 @@
-//! Traffic secrets, and what is derived from them (RFC 8446, 7.1 to 7.3; RFC 9147, 5.9).
+//! Traffic secrets and the keys derived from them (RFC 8446, 7.1 to 7.3; RFC 9147, 5.9).
 
 use oarlock_kernels::batch::{Hash, HashBackend, HmacKey, Mac, Sha256, Sha384, hmac};
 use oarlock_kernels::cpu::Cpu;
@@ -11,11 +11,11 @@ use oarlock_engine::Error;
 pub(super) struct Secret {
     suite: Suite,
     protocol: Protocol,
-    /// On the heap: moved, they would leave a copy behind.
+    /// On the heap, because moving them would leave a copy behind.
     bytes: Zeroizing<Vec<u8>>,
 }
 
-/// The protocol that a label is for.
+/// The protocol of a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protocol {
     Tls,
@@ -48,7 +48,7 @@ impl Secret {
         })
     }
 
-    /// The secret behind it (RFC 8446, 7.2).
+    /// Derives the secret of the next generation (RFC 8446, 7.2).
     pub(super) fn next(&self, cpu: Cpu) -> Self {
         let mut bytes = Zeroizing::new(vec![0; self.suite.secret_bytes()]);
         self.expand(cpu, b"traffic upd", &mut bytes);
@@ -59,8 +59,8 @@ impl Secret {
         }
     }
 
-    /// HKDF-Expand-Label without a context, of at most as many bytes as the hash has: one block of
-    /// HKDF-Expand (RFC 5869, 2.3).
+    /// Computes HKDF-Expand-Label without a context, up to the length of the hash: one block of HKDF-Expand (RFC 5869,
+    /// 2.3).
     pub(super) fn expand(&self, cpu: Cpu, label: &[u8], to: &mut [u8]) {
         let prefix = self.protocol.prefix();
         let mut info = [0; INFO_BYTES_MAX];
@@ -70,7 +70,7 @@ impl Secret {
             &[(prefix.len() + label.len()) as u8],
             prefix,
             label,
-            // No context, and the number of the block.
+            // No context, and the block number.
             &[0, 1],
         ];
         for part in parts {

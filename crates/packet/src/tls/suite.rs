@@ -15,14 +15,14 @@ pub enum Suite {
 }
 
 impl Suite {
-    /// Every suite.
+    /// All suites.
     pub const ALL: &[Self] = &[
         Self::Aes128GcmSha256,
         Self::Aes256GcmSha384,
         Self::ChaCha20Poly1305Sha256,
     ];
 
-    /// Its number in the registry of TLS cipher suites.
+    /// Returns the number in the registry of TLS cipher suites.
     pub const fn id(self) -> u16 {
         match self {
             Self::Aes128GcmSha256 => 0x1301,
@@ -31,12 +31,12 @@ impl Suite {
         }
     }
 
-    /// The suite of this number.
+    /// Returns the suite with this number.
     pub fn from_id(id: u16) -> Option<Self> {
         Self::ALL.iter().copied().find(|suite| suite.id() == id)
     }
 
-    /// Bytes of a key.
+    /// Returns the length of a key in bytes.
     pub const fn key_bytes(self) -> usize {
         match self {
             Self::Aes128GcmSha256 => 16,
@@ -44,7 +44,7 @@ impl Suite {
         }
     }
 
-    /// Bytes of a traffic secret: those of the suite's hash.
+    /// Returns the length of a traffic secret in bytes, which is that of the suite's hash.
     pub const fn secret_bytes(self) -> usize {
         match self {
             Self::Aes128GcmSha256 | Self::ChaCha20Poly1305Sha256 => 32,
@@ -52,8 +52,8 @@ impl Suite {
         }
     }
 
-    /// The most records that a key may protect: 2^24.5 with AES-GCM (RFC 8446, 5.5; RFC 9147, 4.5.3).
-    /// ChaCha20-Poly1305 has no limit before that of sequence numbers.
+    /// Returns the most records that a key may protect: 2^24.5 with AES-GCM (RFC 8446, 5.5; RFC 9147, 4.5.3). With
+    /// ChaCha20-Poly1305, only the sequence numbers limit it.
     pub const fn records_max(self) -> u64 {
         match self {
             Self::Aes128GcmSha256 | Self::Aes256GcmSha384 => 23_726_566,
@@ -70,22 +70,22 @@ impl Suite {
     }
 }
 
-/// What a record carries (RFC 8446, 5.1; RFC 9147, 4).
+/// The type of a record's content (RFC 8446, 5.1; RFC 9147, 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ContentType(pub u8);
 
 impl ContentType {
-    /// An alert; `close_notify` among them.
+    /// An alert, such as `close_notify`.
     pub const ALERT: Self = Self(21);
-    /// A handshake message, or a part of some; KeyUpdate among them.
+    /// A handshake message or a part of one, such as KeyUpdate.
     pub const HANDSHAKE: Self = Self(22);
-    /// The application's.
+    /// Application data.
     pub const APPLICATION_DATA: Self = Self(23);
-    /// Acknowledgements of DTLS (RFC 9147, 7).
+    /// A DTLS acknowledgement (RFC 9147, 7).
     pub const ACK: Self = Self(26);
 
-    /// Zero is padding, and a change of cipher specs is never protected (RFC 8446, 5). Alerts and
-    /// handshake messages are not empty (5.1).
+    /// Whether a record may have this type and length. Type 0 is padding, and change_cipher_spec is never protected
+    /// (RFC 8446, 5). Alerts and handshake messages are not empty (5.1).
     pub(super) fn may_have(self, content_bytes: usize) -> bool {
         match self {
             Self(0 | CHANGE_CIPHER_SPEC) => false,

@@ -8,7 +8,7 @@ use crate::tls::secret::Protocol;
 use oarlock_engine::Error;
 use oarlock_engine::plan::Engine;
 
-/// What protects the records of an epoch.
+/// The number and keys of an epoch.
 pub(super) struct Epoch {
     pub(super) number: u64,
     pub(super) keys: KeySet,
@@ -30,7 +30,7 @@ impl Epoch {
         })
     }
 
-    /// RFC 9147, 8.
+    /// Derives the next epoch (RFC 9147, 8).
     pub(super) fn next(&self, engine: &Arc<Engine>) -> Result<Self, Error> {
         if self.number >= EPOCH_MAX {
             return Err(Error::InvalidInput(format!(

@@ -5,12 +5,12 @@ use std::fmt;
 use crate::PacketError;
 use oarlock_engine::Error;
 
-/// What a sender puts into its headers.
+/// The optional parts of a sender's headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
-    /// Whether numbers have 16 bits, and not 8. With 8, a receiver loses track behind a gap of 128 records.
+    /// Whether numbers have 16 bits instead of 8. With 8, a receiver loses synchronization after a gap of 128 records.
     pub long_numbers: bool,
-    /// Whether there is a length. Without one, nothing can follow the record in its datagram.
+    /// Whether there is a length. A record without one is the last in its datagram.
     pub length: bool,
 }
 
@@ -24,8 +24,8 @@ impl Default for Format {
     }
 }
 
-/// A connection ID, which tells records of one connection from those of others (RFC 9147, 9): of up to
-/// [`BYTES_MAX`](Self::BYTES_MAX) bytes. An empty one stands for none.
+/// A connection ID of up to [`BYTES_MAX`](Self::BYTES_MAX) bytes, which distinguishes the records of connections (RFC
+/// 9147, 9). An empty ID means none.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct ConnectionId {
     bytes: [u8; Self::BYTES_MAX],
@@ -33,11 +33,13 @@ pub struct ConnectionId {
 }
 
 impl ConnectionId {
-    /// The longest that this library takes; DTLS allows 255.
+    /// The longest ID that this library supports; DTLS allows 255 bytes.
     pub const BYTES_MAX: usize = 32;
 
+    /// Creates a connection ID.
+    ///
     /// # Errors
-    /// [`Error::InvalidInput`] if it is too long.
+    /// [`Error::InvalidInput`] if `id` is too long.
     pub fn new(id: &[u8]) -> Result<Self, Error> {
         let mut bytes = [0; Self::BYTES_MAX];
         let Some(place) = bytes.get_mut(..id.len()) else {
@@ -54,7 +56,7 @@ impl ConnectionId {
         })
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the ID.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length)]
     }
@@ -75,7 +77,7 @@ impl Format {
         if self.long_numbers { 2 } else { 1 }
     }
 
-    /// Writes the header of a record, with its number as it is. Returns where the number lies.
+    /// Writes the header of a record with its number unencrypted, and returns the place of the number.
     #[inline]
     pub(super) fn write(
         self,
@@ -113,7 +115,7 @@ impl Format {
     }
 }
 
-/// Where a number lies in a header.
+/// The place of a number in a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Number {
     start: usize,
@@ -127,7 +129,7 @@ impl Number {
         &mut record[self.start..][..self.bytes]
     }
 
-    /// Encrypts or decrypts it.
+    /// Encrypts or decrypts the number.
     #[inline]
     pub(super) fn mask(self, record: &mut [u8], mask: [u8; 2]) {
         for (byte, mask) in self.of(record).iter_mut().zip(mask) {
@@ -135,7 +137,7 @@ impl Number {
         }
     }
 
-    /// The number nearest to `expected` of those that end so (RFC 9147, 4.2.2).
+    /// Returns the number nearest to `expected` that ends with these bytes (RFC 9147, 4.2.2).
     #[inline]
     pub(super) fn full(self, record: &[u8], expected: u64) -> u64 {
         let low = (record[self.start..][..self.bytes].iter())
@@ -157,20 +159,20 @@ impl Number {
     }
 }
 
-/// What the header of a record says.
+/// A parsed record header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) number: Number,
-    /// The two lower bits.
+    /// The two low bits of the epoch.
     pub(super) epoch: u8,
     pub(super) header_bytes: usize,
-    /// The whole record's; a datagram ends with it that says none.
+    /// The length of the whole record. A record without a length field ends with its datagram.
     pub(super) record_bytes: usize,
 }
 
 impl Header {
-    /// Reads the header of the first record of `datagram`. `id` is the receiver's, which a datagram's first
-    /// record has to carry (RFC 9147, 4).
+    /// Reads the header of the first record of `datagram`. `id` is the receiver's ID, which a datagram's first record
+    /// must carry (RFC 9147, 4).
     pub(super) fn read(
         datagram: &[u8],
         id: &ConnectionId,
@@ -231,7 +233,7 @@ const LENGTH_BYTES: usize = 2;
 mod tests {
     use super::*;
 
-    /// The rule itself: of all numbers that end so, the nearest; of two, the upper one.
+    /// The rule itself: of all numbers with this ending, the nearest; if two are, the higher one.
     fn nearest(low: u64, span: u64, expected: u64) -> u64 {
         let around = expected / span;
         (around.saturating_sub(1)..=around + 1)

@@ -13,14 +13,13 @@ use oarlock_engine::Error;
 use oarlock_engine::plan::Engine;
 use oarlock_engine::plan::{Flow, Workers};
 
-/// Opens records of one direction of a connection, from
-/// `Accelerator::dtls_inbound`.
+/// Opens records of one direction of a connection, from `Accelerator::dtls_inbound`.
 ///
-/// It keeps the keys of up to four epochs, which two bits tell apart: records of one may still be on their
-/// way when the next has begun.
+/// It keeps the keys of up to four epochs, which two bits distinguish: records of one may still arrive after the next
+/// has begun.
 pub struct Inbound {
     engine: Arc<Engine>,
-    /// The oldest first.
+    /// The epochs whose keys are kept, oldest first.
     epochs: Vec<Known>,
     id: ConnectionId,
     window: usize,
@@ -65,18 +64,17 @@ impl Inbound {
         })
     }
 
-    /// The records of a datagram, for [`open`](Self::open).
+    /// Splits a datagram into records for [`open`](Self::open).
     pub fn split<'a>(&self, datagram: &'a mut [u8]) -> Split<'a> {
         Split::new(datagram, self.id)
     }
 
-    /// Opens each of `records`, of any number of datagrams, where it lies. One that is not authentic is
-    /// filled with zeros behind its header; the others go on. [`opened`](InboundRecord::opened) says what
-    /// became of each. Numbers count as seen in the order of `records`: of two with the same number, the
-    /// first is accepted.
+    /// Opens each of `records`, from any number of datagrams, in place. A record that is not authentic is filled with
+    /// zeros after its header; the others continue. [`opened`](InboundRecord::opened) returns the result of each.
+    /// Numbers count as seen in the order of `records`: of two records with one number, the first is accepted.
     ///
-    /// Numbers are completed, and those seen before refused, by what was seen before the call; where
-    /// headers have numbers of 8 bits, by what was seen before each 64 records of it.
+    /// Truncated numbers are completed from the numbers seen before each 16,384 records of the call, or before each 64
+    /// if any header has an 8-bit number.
     pub fn open(&mut self, records: &mut [InboundRecord<'_>]) {
         let has_short = records.iter().any(InboundRecord::has_short_number);
         let at_once = if has_short {
@@ -119,7 +117,7 @@ impl Inbound {
                 .find(|known| known.epoch.number == epoch);
             match known {
                 Some(known) if known.window.accepts(number) => {
-                    // Whatever it carries.
+                    // The content does not matter.
                     known.window.insert(number);
                 }
                 _ => record.refuse(PacketError::Replayed),
@@ -127,10 +125,10 @@ impl Inbound {
         }
     }
 
-    /// Takes records of the next epoch as well, once KeyUpdate has come (RFC 9147, 8).
+    /// Accepts records of the next epoch too, after a KeyUpdate was received (RFC 9147, 8).
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] behind epoch 2^48 - 1.
+    /// [`Error::InvalidInput`] after epoch 2^48 - 1.
     pub fn update(&mut self) -> Result<(), Error> {
         let Some(newest) = self.epochs.last() else {
             return Err(Error::InvalidInput("no epoch is known".into()));
@@ -140,11 +138,10 @@ impl Inbound {
         Ok(())
     }
 
-    /// Takes records of another epoch as well, later than the others: those of the application behind the
-    /// handshake's.
+    /// Accepts records of a later epoch too, such as that of application data after the handshake's.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for an epoch that is not later; as
+    /// [`Error::InvalidInput`] if the epoch is not later than the others, and the errors of
     /// `Accelerator::dtls_inbound`.
     pub fn add_epoch(&mut self, epoch: u64, keys: &Keys<'_>) -> Result<(), Error> {
         let newest = self.epochs.last().map_or(0, |known| known.epoch.number);
@@ -163,20 +160,20 @@ impl Inbound {
         self.epochs.push(Known::new(epoch, self.window));
     }
 
-    /// Forgets the keys of epochs before `epoch`: their records are refused. The newest stays.
+    /// Forgets the keys of epochs before `epoch`, whose records are then refused. The newest epoch stays.
     pub fn forget_epochs_before(&mut self, epoch: u64) {
         let newest = self.newest_epoch();
         self.epochs
             .retain(|known| known.epoch.number >= epoch.min(newest));
     }
 
-    /// The newest epoch.
+    /// Returns the newest epoch.
     pub fn newest_epoch(&self) -> u64 {
         self.epochs.last().map_or(0, |known| known.epoch.number)
     }
 
-    /// Records that may arrive late, 64 unless set, up to [`ReplayWindow::SIZE_MAX`]. Before the first
-    /// record: what was seen is forgotten.
+    /// Sets how many records may arrive late: 64 by default, up to [`ReplayWindow::SIZE_MAX`]. Call it before the first
+    /// record, because it forgets the numbers seen.
     pub fn set_replay_window(&mut self, records: usize) {
         self.window = records;
         for known in &mut self.epochs {
@@ -185,25 +182,24 @@ impl Inbound {
         }
     }
 
-    /// The connection ID of this side, which each datagram carries from now on; an empty one is none.
+    /// Sets this side's connection ID, which each datagram must carry from now on. An empty ID means none.
     pub fn set_connection_id(&mut self, id: ConnectionId) {
         self.id = id;
     }
 
-    /// Refuses records that are longer than this side's `record_size_limit` (RFC 8449), 64 to 16,385 bytes
-    /// of content, padding and type.
+    /// Refuses records that exceed this side's `record_size_limit` (RFC 8449): 64 to 16,385 bytes of content, padding
+    /// and type.
     pub fn set_record_size_limit(&mut self, limit: u16) {
         self.content_bytes_max = CONTENT_BYTES_MAX.min(usize::from(limit.max(1)) - 1);
     }
 
-    /// Records of the newest epoch that were not authentic. With more than 2^36 of one epoch, its records
-    /// are no longer opened (RFC 9147, 4.5.3): close the connection, or have the peer update its keys,
-    /// before that.
+    /// Returns how many records of the newest epoch were not authentic. After more than 2^36 in one epoch, its records
+    /// are no longer opened (RFC 9147, 4.5.3). Close the connection before that, or make the peer update its keys.
     pub fn forgeries(&self) -> u64 {
         self.epochs.last().map_or(0, |known| known.forgeries)
     }
 
-    /// How many threads may take part, to be changed while records flow.
+    /// Returns the limit on threads, which can be changed while records flow.
     pub fn workers(&self) -> &Workers {
         self.flow.workers()
     }
@@ -225,13 +221,13 @@ impl fmt::Debug for Inbound {
     }
 }
 
-/// As RFC 9147, 4.5.1 recommends.
+/// The window that RFC 9147, 4.5.1 recommends.
 const WINDOW: usize = 64;
-/// Two bits tell them apart.
+/// Two bits distinguish them.
 const EPOCHS_MAX: u64 = 4;
 /// RFC 9147, 4.5.3.
 const FORGERIES_MAX: u64 = 1 << 36;
-/// A quarter of what a number tells apart.
+/// A quarter of the numbers that 8 bits distinguish; below, of those that 16 bits do.
 const AT_ONCE_SHORT: usize = 64;
 const AT_ONCE_LONG: usize = 1 << 14;
 

@@ -1,4 +1,4 @@
-//! A record of the receiver's.
+//! A received record.
 
 use std::ops::Range;
 
@@ -9,8 +9,7 @@ use crate::tls::keys::TAG_BYTES;
 use crate::tls::suite::ContentType;
 use crate::{PacketError, ReplayWindow};
 
-/// A record to open: all of it, from the first byte of its header. Made by
-/// [`Inbound::split`](super::Inbound::split).
+/// A whole record to open, from the first byte of its header. [`Inbound::split`](super::Inbound::split) returns it.
 #[derive(Debug)]
 pub struct InboundRecord<'a> {
     record: &'a mut [u8],
@@ -22,28 +21,28 @@ pub struct InboundRecord<'a> {
 struct Content {
     epoch: u64,
     sequence: u64,
-    /// An authentic record may carry what none may.
+    /// An authentic record may still have invalid content.
     inner: Result<(Range<usize>, ContentType), PacketError>,
 }
 
-/// What a record carries.
+/// The content of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened<'a> {
-    /// Its content, without padding.
+    /// The content, without padding.
     pub content: &'a [u8],
-    /// What that is.
+    /// The type of the content.
     pub content_type: ContentType,
-    /// The epoch of its keys.
+    /// The epoch of the keys.
     pub epoch: u64,
-    /// Its number in the epoch.
+    /// The sequence number in the epoch.
     pub sequence: u64,
 }
 
 impl InboundRecord<'_> {
-    /// What it carries.
+    /// Returns the record's content.
     ///
     /// # Errors
-    /// Why it was not accepted. Its buffer holds no plaintext then.
+    /// Why the record was not accepted. Its buffer then holds no plaintext.
     pub fn opened(&self) -> Result<Opened<'_>, PacketError> {
         let content = self.state.as_ref().map_err(PacketError::clone)?;
         let (place, content_type) = content.inner.clone()?;
@@ -63,7 +62,7 @@ impl InboundRecord<'_> {
         (self.header.as_ref()).is_ok_and(|header| !header.number.is_long())
     }
 
-    /// Opens it, if nothing speaks against it so far.
+    /// Opens the record, unless its header was invalid.
     pub(super) fn open<'e>(
         &mut self,
         epochs: impl Iterator<Item = (&'e Epoch, &'e ReplayWindow)>,
@@ -93,10 +92,10 @@ impl InboundRecord<'_> {
             .find(|(known, _)| known.number & 3 == u64::from(epoch))
             .ok_or(PacketError::UnknownKey)?;
         let mask = epoch.mask.of(sample);
-        // The header as it was authenticated, then as it came.
+        // The tag covers the unencrypted number. Encrypt it again afterwards.
         number.mask(header, mask);
         let opened = (|| {
-            // Numbers of windows begin with 1.
+            // Windows begin at 1.
             let sequence = number.full(header, window.highest());
             let seen = sequence.checked_add(1).ok_or(PacketError::Replayed)?;
             if !window.accepts(seen) {
@@ -109,7 +108,7 @@ impl InboundRecord<'_> {
             Ok((sequence, content_of(body, content_bytes_max)))
         })();
         number.mask(header, mask);
-        // Zeros already, but for the tag; or authentic and nothing that may be handed out.
+        // Forged records are zero except for the tag. Authentic ones may have content that must not be returned.
         if let Err(PacketError::AuthenticationFailed) | Ok((_, Err(_))) = opened {
             sealed.fill(0);
         }
@@ -126,13 +125,13 @@ impl InboundRecord<'_> {
         })
     }
 
-    /// The epoch and number of an authentic one, as a window has it.
+    /// Returns the epoch and the number of an authentic record, in the window's numbering.
     pub(super) fn authentic(&self) -> Option<(u64, u64)> {
         let content = self.state.as_ref().ok()?;
         Some((content.epoch, content.sequence + 1))
     }
 
-    /// The epoch of one that is not authentic.
+    /// Returns the epoch bits of a record that is not authentic.
     pub(super) fn forged(&self) -> Option<u8> {
         let is_forged = matches!(self.state, Err(PacketError::AuthenticationFailed));
         self.header
@@ -150,8 +149,8 @@ impl InboundRecord<'_> {
     }
 }
 
-/// The records of a datagram, from [`Inbound::split`](super::Inbound::split). The last one is what cannot
-/// be told apart, if there is such: it is refused when it is opened, and the rest of the datagram with it.
+/// The records of a datagram, from [`Inbound::split`](super::Inbound::split). If a header is invalid, the rest of the
+/// datagram is the last record, which is refused when it is opened.
 #[derive(Debug)]
 pub struct Split<'a> {
     rest: &'a mut [u8],

@@ -1,4 +1,4 @@
-//! Encryption of numbers (RFC 9147, 4.2.3).
+//! Encryption of record numbers (RFC 9147, 4.2.3).
 
 use oarlock_kernels::aes::{Backend, Ctr};
 use oarlock_kernels::chacha20::{self, ChaCha20};
@@ -9,7 +9,7 @@ use crate::tls::suite::Suite;
 use oarlock_engine::Error;
 use oarlock_engine::plan::Engine;
 
-/// The key that numbers are encrypted with. Wiped on drop.
+/// The key that encrypts record numbers. Wiped on drop.
 pub(super) enum Mask {
     Aes(Box<Ctr>),
     ChaCha20(Box<ChaCha20>),
@@ -21,7 +21,7 @@ impl Mask {
         let key = &mut key[..keys.suite().key_bytes()];
         keys.expand(engine, b"sn", key)?;
         let invalid = |error: &dyn std::fmt::Display| Error::InvalidKey(error.to_string());
-        // Expanded where they stay: moved, they would leave a copy behind.
+        // Expand in the box: moving it would leave a copy behind.
         match keys.suite() {
             Suite::ChaCha20Poly1305Sha256 => {
                 let backend = chacha20::Backend::preferred(engine.cpu());
@@ -37,15 +37,15 @@ impl Mask {
         }
     }
 
-    /// What is XORed onto a number, of the first bytes of the record's ciphertext.
+    /// Returns the mask that is XORed onto a number, from the first bytes of the record's ciphertext.
     #[inline]
     pub(super) fn of(&self, sample: &[u8; TAG_BYTES]) -> [u8; 2] {
         let mut block = [0; TAG_BYTES];
         match self {
-            // The block that counter mode makes of this counter is its encryption.
+            // The keystream block of this counter is its encryption.
             Self::Aes(ctr) => ctr.apply(u128::from_be_bytes(*sample), 0, (&mut block[..]).into()),
             Self::ChaCha20(chacha20) => {
-                // The block counter is little-endian, and comes first.
+                // The block counter is little-endian and comes first.
                 let [a, b, c, d, nonce @ ..] = *sample;
                 let mut counter = [0; TAG_BYTES];
                 counter[..nonce.len()].copy_from_slice(&nonce);

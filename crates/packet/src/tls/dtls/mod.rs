@@ -6,8 +6,8 @@
 //! |------------------------------------ authenticated --------------------------------------------------------|
 //! ```
 //!
-//! E are the lower bits of the epoch. C, S and L say whether there is a connection ID, whether the number
-//! has two bytes, and whether there is a length; without one, the record ends with its datagram.
+//! E is the low two bits of the epoch. C, S and L say whether there is a connection ID, a two-byte number, and a
+//! length. A record without a length ends with its datagram.
 //!
 //! ```
 //! use oarlock::Accelerator;

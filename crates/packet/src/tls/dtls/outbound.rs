@@ -14,8 +14,7 @@ use oarlock_engine::Error;
 use oarlock_engine::plan::Engine;
 use oarlock_engine::plan::{Flow, Workers};
 
-/// Seals records of one direction of a connection, from
-/// `Accelerator::dtls_outbound`.
+/// Seals records of one direction of a connection, from `Accelerator::dtls_outbound`.
 pub struct Outbound {
     engine: Arc<Engine>,
     epoch: Epoch,
@@ -39,9 +38,9 @@ impl Outbound {
         })
     }
 
-    /// Seals each of `records` where it lies, and numbers them in their order. One that cannot be sealed
-    /// takes no number; its [`sealed`](OutboundRecord::sealed) says why. Records whose headers have a
-    /// length may follow each other in a datagram.
+    /// Seals each of `records` in place, and numbers them in order. If a record is not sealed, its
+    /// [`sealed`](OutboundRecord::sealed) returns why. It takes no number, unless its device failed. Records with a
+    /// length in their headers can share a datagram.
     pub fn seal(&mut self, records: &mut [OutboundRecord<'_>]) {
         let before = self.before_bytes();
         let mut bytes = 0;
@@ -64,58 +63,58 @@ impl Outbound {
         }
     }
 
-    /// Bytes of room that a record needs before its content: those of its header.
+    /// Returns the room that a record needs before its content, which is the length of its header.
     pub fn before_bytes(&self) -> usize {
         self.format.header_bytes(&self.id)
     }
 
-    /// Goes on with the next epoch, once the peer has acknowledged the message KeyUpdate (RFC 9147, 8).
-    /// Wipes the keys of this one.
+    /// Switches to the next epoch after the peer has acknowledged the KeyUpdate message (RFC 9147, 8), and wipes the
+    /// keys of this one.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] behind epoch 2^48 - 1.
+    /// [`Error::InvalidInput`] after epoch 2^48 - 1.
     pub fn update(&mut self) -> Result<(), Error> {
         self.epoch = self.epoch.next(&self.engine)?;
         Ok(())
     }
 
-    /// Has headers made otherwise from now on.
+    /// Sets the format of headers from now on.
     pub fn set_format(&mut self, format: Format) {
         self.format = format;
     }
 
-    /// Puts the peer's connection ID into each record from now on; an empty one is none.
+    /// Sets the peer's connection ID, which each record carries from now on. An empty ID means none.
     pub fn set_connection_id(&mut self, id: ConnectionId) {
         self.id = id;
     }
 
-    /// Refuses records that are longer than the peer takes. Records are not padded or cut by this: a
-    /// datagram is the caller's.
+    /// Refuses records that are longer than the peer accepts. It does not pad or cut records: datagrams are up to the
+    /// caller.
     pub fn set_cut(&mut self, cut: Cut) {
         self.cut = cut;
     }
 
-    /// How many threads may take part, to be changed while records flow.
+    /// Returns the limit on threads, which can be changed while records flow.
     pub fn workers(&self) -> &Workers {
         self.flow.workers()
     }
 
-    /// The number of the next record.
+    /// Returns the number of the next record.
     pub fn sequence(&self) -> u64 {
         self.epoch.keys.sequence
     }
 
-    /// The epoch.
+    /// Returns the current epoch.
     pub fn epoch(&self) -> u64 {
         self.epoch.number
     }
 
-    /// How many more records the key may protect: before it protects none, update it.
+    /// Returns how many more records the key may protect. Update it before none are left.
     pub fn records_left(&self) -> u64 {
         (self.suite().records_max()).saturating_sub(self.sequence())
     }
 
-    /// The suite of its keys.
+    /// Returns the cipher suite of the keys.
     pub fn suite(&self) -> Suite {
         self.epoch.keys.suite()
     }
@@ -137,7 +136,7 @@ impl fmt::Debug for Outbound {
     }
 }
 
-/// RFC 9147, 4 and 4.2.3.
+/// Seals a record (RFC 9147, 4) and encrypts its number (4.2.3).
 #[inline]
 fn seal(
     mut numbered: Numbered<'_>,
@@ -153,7 +152,7 @@ fn seal(
     let number = format.write(id, epoch.number, sequence, sealed_bytes, header);
     let (body, tag) = rest.split_at_mut(sealed_bytes - TAG_BYTES);
     epoch.keys.seal(sequence, header, body, tag)?;
-    // There is at least the content type, and the tag.
+    // There is always the content type and the tag.
     if let Some(sample) = rest.first_chunk() {
         number.mask(header, epoch.mask.of(sample));
     }
