@@ -1,4 +1,4 @@
-//! Authenticated ciphers whose key and nonce are set apart and whose messages come in pieces.
+//! Authenticated ciphers with separate key and nonce, and messages in pieces.
 
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -21,7 +21,7 @@ use crate::plan::shared_key::{Kernel, SharedKey};
 use crate::work::algorithm::{Algorithm, Direction, Kind};
 use crate::work::key_bytes;
 
-/// An authenticated cipher whose key and nonce are set apart and whose messages come in pieces.
+/// An authenticated cipher whose key and nonce are set separately, and whose messages come in pieces.
 ///
 /// ```
 /// use oarlock::{Accelerator, Algorithm};
@@ -39,13 +39,13 @@ use crate::work::key_bytes;
 /// # Ok::<(), oarlock::Error>(())
 /// ```
 ///
-/// Key, schedule, tables and what is known of a message are wiped on drop.
+/// Key, schedule, tables and message state are wiped on drop.
 pub struct AeadContext {
     state: State,
     route: ContextRoute,
 }
 
-/// A key, and the message, once it has begun. Each message begins and ends in its place: one that is moved leaves copies.
+/// A key, and the message in progress. A message begins and ends in place, because moving it would leave copies.
 // A box would cost as much as a message.
 #[allow(clippy::large_enum_variant)]
 enum State {
@@ -56,9 +56,9 @@ enum State {
     ChaCha20Poly1305 {
         key: SharedKey<ChaCha20Poly1305>,
         message: Option<chacha20_poly1305::Message>,
-        /// A message that has no data yet.
+        /// A message without data yet.
         due: Option<Due>,
-        /// Keystream for the next pieces of a message that has several.
+        /// Keystream for the next pieces of a message.
         ahead: Option<Box<Ahead>>,
     },
 }
@@ -87,7 +87,7 @@ impl State {
         }
     }
 
-    /// Begins the message that is due, if one is, before there are data.
+    /// Begins a due message, if there is one, without data.
     #[inline(always)]
     fn begin_due(&mut self) {
         if let Self::ChaCha20Poly1305 {
@@ -123,7 +123,7 @@ impl Kernel for ChaCha20Poly1305 {
 }
 
 impl AeadContext {
-    /// An authenticated cipher under `key`.
+    /// Creates a context under `key`.
     ///
     /// # Errors
     /// [`Error::InvalidInput`] unless `algorithm` is an AEAD; [`Error::InvalidKey`] unless `key` has
@@ -136,10 +136,11 @@ impl AeadContext {
         })
     }
 
-    /// As [`new`](Self::new), but creates the context in `place`: moving one takes as long as encrypting a block.
+    /// Does the same as [`new`](Self::new), but creates the context in `place`: moving one takes as long as encrypting
+    /// a block.
     ///
     /// # Errors
-    /// Those of [`new`](Self::new); `place` is empty then.
+    /// Those of [`new`](Self::new); `place` is then empty.
     #[inline(always)]
     pub fn put(
         place: &mut Option<Self>,
@@ -149,7 +150,7 @@ impl AeadContext {
     ) -> Result<(), Error> {
         *place = None;
         check(algorithm)?;
-        // Not by `insert`, which would make it elsewhere and copy it.
+        // `insert` would create it elsewhere and copy it.
         if algorithm == Algorithm::ChaCha20Poly1305 {
             let key = keyed(engine, key)?;
             place.get_or_insert_with(|| Self::chacha20_poly1305(key));
@@ -183,11 +184,10 @@ impl AeadContext {
         }
     }
 
-    /// Takes `key`, of [`Algorithm::key_bytes`], in place of the one before. A message under way is
-    /// given up.
+    /// Replaces the key with `key`, of [`Algorithm::key_bytes`]. A message in progress is abandoned.
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] for another length; nothing has changed then.
+    /// [`Error::InvalidKey`] for another length; nothing is changed then.
     #[inline]
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
         let new_key = key;
@@ -200,8 +200,8 @@ impl AeadContext {
         Ok(())
     }
 
-    /// Makes a copy that shares the key and has the message under way, where it stays: a message that is moved leaves
-    /// copies of what its tag is made of.
+    /// Creates a copy in `place` that shares the key and has the message in progress: moving a message would leave
+    /// copies of the state of its tag.
     #[inline]
     pub fn clone_in(&self, place: &mut Option<Self>) {
         *place = None;
@@ -214,7 +214,7 @@ impl AeadContext {
         .take_message_of(self);
     }
 
-    /// Copies the message of `other`, whose key this has.
+    /// Copies the message of `other`, which has the same key.
     #[inline(always)]
     fn take_message_of(&mut self, other: &Self) {
         match (&mut self.state, &other.state) {
@@ -232,7 +232,7 @@ impl AeadContext {
                 message.clone_from(begun);
                 due.clone_from(begins);
             }
-            // They have one key.
+            // Both have the same key, so this is never reached.
             _ => {}
         }
     }
@@ -244,11 +244,11 @@ impl AeadContext {
         }
     }
 
-    /// Begins a message, in place of the one before. Under one key no nonce may seal twice.
+    /// Begins a message and abandons the previous one. A nonce must not seal twice under one key.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for a nonce that the cipher does not take: GCM takes any length but 0,
-    /// ChaCha20-Poly1305 takes 12 bytes.
+    /// [`Error::InvalidInput`] for an invalid nonce length: GCM takes any length but 0, ChaCha20-Poly1305 takes 12
+    /// bytes.
     #[inline]
     pub fn begin(&mut self, nonce: &[u8]) -> Result<(), Error> {
         match &mut self.state {
@@ -264,8 +264,7 @@ impl AeadContext {
     /// Adds associated data to the message, before its data.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] where the message has data already, none has begun, or the cipher
-    /// allows no more.
+    /// [`Error::InvalidInput`] if the message has data already, none has begun, or the cipher allows no more.
     #[inline]
     pub fn aad(&mut self, aad: &[u8]) -> Result<(), Error> {
         match &mut self.state {
@@ -298,28 +297,27 @@ impl AeadContext {
         }
     }
 
-    /// Encrypts the next piece of the message, of any length; a long one with the pool's help.
+    /// Encrypts the next piece of the message, of any length. The pool helps with a long one.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] where no message has begun, or it would be longer than the cipher
-    /// allows under one nonce; nothing has changed then.
+    /// [`Error::InvalidInput`] if no message has begun, or it would exceed the cipher's limit under one nonce; nothing
+    /// is changed then.
     #[inline]
     pub fn seal_next(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
         self.next(Direction::Encrypt, data)
     }
 
-    /// Decrypts the next piece of the message. **It is not verified yet**: act on none of it until
-    /// the tag of [`finish`](Self::finish) has been compared, by
-    /// [`tags_match`](oarlock_kernels::aead::tags_match).
+    /// Decrypts the next piece of the message. **It is not verified yet**: use none of it before the tag of
+    /// [`finish`](Self::finish) has been compared with [`tags_match`](oarlock_kernels::aead::tags_match).
     ///
     /// # Errors
-    /// As [`seal_next`](Self::seal_next).
+    /// Those of [`seal_next`](Self::seal_next).
     #[inline]
     pub fn open_next(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
         self.next(Direction::Decrypt, data)
     }
 
-    /// Compiled for each direction, since that is known where it is called.
+    /// Inlined, because each caller's direction is a constant.
     #[inline(always)]
     fn next(&mut self, direction: Direction, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
         self.count(direction, data.len());
@@ -334,7 +332,7 @@ impl AeadContext {
                 Direction::Encrypt => key.seal_next(message, data),
                 Direction::Decrypt => key.open_next(message, data),
             },
-            // One of a single piece makes nothing that nobody needs.
+            // Only from the second piece on: a message of one piece would make keystream that is never used.
             State::ChaCha20Poly1305 {
                 key,
                 message: Some(message),
@@ -376,7 +374,7 @@ impl AeadContext {
     /// Ends the message and returns its tag.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] where no message has begun.
+    /// [`Error::InvalidInput`] if no message has begun.
     #[inline]
     pub fn finish(&mut self) -> Result<[u8; TAG_BYTES], Error> {
         let mut tag = [0; TAG_BYTES];
@@ -384,11 +382,11 @@ impl AeadContext {
         Ok(tag)
     }
 
-    /// Ends the message and puts its tag in `place`, by a store of the whole: what loads it next must not wait for
-    /// several.
+    /// Ends the message and writes its tag to `place` in a single store, because a load that follows would have to wait
+    /// for several.
     ///
     /// # Errors
-    /// As [`finish`](Self::finish); nothing has changed then.
+    /// Those of [`finish`](Self::finish); nothing is changed then.
     #[inline]
     pub fn finish_in(&mut self, place: &mut [u8; TAG_BYTES]) -> Result<(), Error> {
         self.state.begin_due();
@@ -407,10 +405,10 @@ impl AeadContext {
         Ok(())
     }
 
-    /// A whole message at once: as [`AcceleratedAead::seal`](super::AcceleratedAead::seal).
+    /// Seals a whole message, like [`AcceleratedAead::seal`](super::AcceleratedAead::seal).
     ///
     /// # Errors
-    /// As there.
+    /// The same.
     #[inline]
     pub fn seal(
         &mut self,
@@ -429,10 +427,10 @@ impl AeadContext {
         .map_err(refused)
     }
 
-    /// A whole message at once: as [`AcceleratedAead::open`](super::AcceleratedAead::open).
+    /// Opens a whole message, like [`AcceleratedAead::open`](super::AcceleratedAead::open).
     ///
     /// # Errors
-    /// As there.
+    /// The same.
     #[inline]
     pub fn open(
         &mut self,
@@ -507,7 +505,7 @@ impl AeadContext {
         .map_err(refused)
     }
 
-    /// Counts what the kernel is to do, for others to see, and towards room for tables.
+    /// Counts the request for the published statistics, and towards the allocation of tables.
     #[inline(always)]
     fn count(&self, direction: Direction, bytes: usize) {
         let (engine, algorithm) = match &self.state {
@@ -520,7 +518,7 @@ impl AeadContext {
         engine.shown.count(algorithm, direction, bytes);
     }
 
-    /// Stripes begin and end at multiples of 64 bytes: what is before and behind goes inline.
+    /// Stripes begin and end at multiples of 64 bytes; the data before and after them is processed inline.
     #[cold]
     #[inline(never)]
     fn next_long(
@@ -541,7 +539,7 @@ impl AeadContext {
             _ => return Err(no_message()),
         };
         if bytes_before.saturating_add(data.len() as u64) > bytes_max {
-            // It says what is wrong.
+            // This call returns the error.
             return next(&mut self.state, direction, data);
         }
         self.open_route(data.len());
@@ -563,7 +561,7 @@ impl AeadContext {
         next(state, direction, tail)
     }
 
-    /// Opens the route, if there is work enough for one.
+    /// Opens the route, if there is enough work for one.
     fn open_route(&mut self, bytes: usize) {
         match &self.state {
             State::Gcm { key, .. } => self.route.open(key, bytes),
@@ -583,7 +581,7 @@ fn check(algorithm: Algorithm) -> Result<(), Error> {
 
 #[inline(never)]
 fn next(state: &mut State, direction: Direction, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
-    // Data that are none do not end the associated data.
+    // Empty data does not end the associated data.
     if data.is_empty() && state.has_message() {
         return Ok(());
     }
@@ -623,7 +621,7 @@ fn next(state: &mut State, direction: Direction, data: InOutBuf<'_, '_, u8>) -> 
     .map_err(refused)
 }
 
-/// As [`next`], for data that the cipher allows.
+/// Does the same as [`next`] in stripes, for data within the cipher's limit.
 fn next_in_stripes(
     state: &mut State,
     request: &LongRequest<'_>,

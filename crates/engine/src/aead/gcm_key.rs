@@ -1,7 +1,7 @@
 //! A GCM key whose contexts share its tables of powers.
 //!
-//! Tables have 4 KiB, more than glibc's malloc has a cache for: those of a dropped key are kept for the next one of
-//! its thread.
+//! Tables take 4 KiB, more than glibc's malloc caches: those of a dropped key are kept for the next key of the same
+//! thread.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -21,7 +21,7 @@ use crate::work::key_bytes;
 
 pub(super) type GcmKey = Gcm<Room>;
 
-/// A key with counter-mode caching where the CPU allows it.
+/// Creates a key with counter-mode caching if the CPU supports it.
 #[inline(always)]
 pub(super) fn shared(
     engine: &Arc<Engine>,
@@ -79,15 +79,15 @@ impl InParts for GcmKey {
     }
 }
 
-/// Tables, or none yet. Contexts that share the key may fill it at any time.
+/// Tables, once they are allocated. Contexts that share the key may fill them at any time.
 pub(super) struct Room {
     tables: OnceLock<Box<[Tables; 1]>>,
-    /// Bytes to do before there are tables: a key of a few records stays small.
+    /// Bytes to process before tables are allocated: a key for a few records stays small.
     bytes_left: AtomicUsize,
 }
 
-/// Fewer bytes would save less than tables cost, and the keys of a TLS connection that carries no more than a handshake
-/// would have 4 KiB each.
+/// With a lower limit, tables would save less than they cost, and each key of a TLS connection with only a handshake
+/// would take 4 KiB.
 const BYTES_BEFORE_TABLES: usize = 4 << 10;
 
 impl Room {
@@ -99,11 +99,11 @@ impl Room {
         }
     }
 
-    /// Counts a request towards tables.
+    /// Counts a request towards the allocation of tables.
     #[inline(always)]
     pub(super) fn count(&self, bytes: usize) {
         if bytes > gcm::FEW_BYTES_MAX {
-            // Threads that count at the same time may count one request for two.
+            // Threads that count at the same time may count two requests as one.
             let left = self.bytes_left.load(Ordering::Relaxed);
             if left > 0 {
                 self.count_long(left.saturating_sub(bytes));
@@ -115,7 +115,7 @@ impl Room {
     #[inline(never)]
     fn count_long(&self, bytes_left: usize) {
         self.bytes_left.store(bytes_left, Ordering::Relaxed);
-        // None where memory is short.
+        // There are none if memory is exhausted.
         if bytes_left == 0
             && let Some(tables) = take()
             && let Err(late) = self.tables.set(tables)
@@ -146,7 +146,7 @@ impl AsMut<[Tables]> for Room {
 }
 
 impl Drop for Room {
-    /// The key has wiped them.
+    /// Keeps the tables, which the key has wiped.
     #[inline]
     fn drop(&mut self) {
         if let Some(tables) = self.tables.take() {
@@ -160,7 +160,7 @@ thread_local! {
 }
 
 fn take() -> Option<Box<[Tables; 1]>> {
-    // There are none either when the thread is at its end.
+    // At the end of a thread, there is no spare.
     let spare = SPARE.try_with(Cell::take).ok().flatten();
     spare.or_else(made)
 }
@@ -173,7 +173,7 @@ fn made() -> Option<Box<[Tables; 1]>> {
     tables.into_boxed_slice().try_into().ok()
 }
 
-/// Keeps tables that no key uses any more, and that have been wiped.
+/// Keeps tables that are wiped and no longer used by a key.
 #[inline(never)]
 fn keep(tables: Box<[Tables; 1]>) {
     let _ = SPARE.try_with(|spare| spare.set(Some(tables)));

@@ -1,4 +1,4 @@
-//! A key of an AEAD where it lives, without a route: each message is computed on the calling thread.
+//! An AEAD key without a route: each message is computed on the calling thread.
 
 use std::sync::Arc;
 
@@ -16,15 +16,15 @@ use crate::plan::route;
 use crate::plan::shared_session::{SharedSession, Undone};
 use crate::work::algorithm::{Algorithm, Kind};
 
-/// An AEAD for messages that something else plans and counts: the packets of a [`Flow`](crate::plan::Flow), and the
+/// An AEAD for messages that the caller schedules and counts: the packets of a [`Flow`](crate::plan::Flow), and the
 /// inline messages of an [`AcceleratedAead`](super::AcceleratedAead).
 pub struct KeyedAead(SharedSession<AeadKey>);
 
 impl KeyedAead {
-    /// Opens a session where the plan expects it to be served soonest.
+    /// Opens a session on the device with the earliest expected completion.
     ///
     /// # Errors
-    /// Those of `Accelerator::aead`, but that no threads are kept for it.
+    /// Those of `Accelerator::aead`, except that it reserves no threads.
     pub fn open_session(
         engine: &Arc<Engine>,
         algorithm: Algorithm,
@@ -38,12 +38,12 @@ impl KeyedAead {
         Self(SharedSession::new(session))
     }
 
-    /// What a message costs on one thread.
+    /// Returns the cost of a message on one thread.
     pub fn cost(&self) -> Cost {
         self.0.first().cost
     }
 
-    /// The name of the device that serves this session now.
+    /// Returns the name of the device that serves this session now.
     pub fn device(&self) -> String {
         self.0.device()
     }
@@ -52,21 +52,21 @@ impl KeyedAead {
         self.0.first().params()
     }
 
-    /// The session that it began as, wherever it is now.
+    /// Returns the original session, even if it has moved since.
     pub(super) fn first(&self) -> &Session<AeadKey> {
         self.0.first()
     }
 
-    /// The key, if its device still serves it.
+    /// Returns the key, if its original device still serves it.
     #[inline]
     pub(super) fn at_home(&self) -> Option<&AeadKey> {
         self.0.at_home()
     }
 
-    /// As [`AcceleratedAead::seal`](super::AcceleratedAead::seal), on the calling thread and without counting it.
+    /// Seals like [`AcceleratedAead::seal`](super::AcceleratedAead::seal), on the calling thread and without counting.
     ///
     /// # Errors
-    /// As there.
+    /// The same.
     #[inline]
     pub fn seal(
         &self,
@@ -77,10 +77,10 @@ impl KeyedAead {
         self.seal_or_leave(&|| (), nonce, aad, data)
     }
 
-    /// As [`AcceleratedAead::open`](super::AcceleratedAead::open), on the calling thread and without counting it.
+    /// Opens like [`AcceleratedAead::open`](super::AcceleratedAead::open), on the calling thread and without counting.
     ///
     /// # Errors
-    /// As there.
+    /// The same.
     #[inline]
     pub fn open(
         &self,
@@ -92,10 +92,10 @@ impl KeyedAead {
         self.open_or_leave(&|| (), nonce, aad, data, tag)
     }
 
-    /// As [`open`](Self::open), but what is not authentic becomes zeros, which takes no second pass.
+    /// Opens like [`open`](Self::open), but replaces data that is not authentic with zeros, which saves a second pass.
     ///
     /// # Errors
-    /// As there.
+    /// The same.
     #[inline]
     pub fn open_or_zero(
         &self,
@@ -115,8 +115,8 @@ impl KeyedAead {
         }
     }
 
-    /// As [`seal`](Self::seal). Before the session leaves a device it calls `leave`.
-    // A call of its own passes the result through memory twice: 24 ns for 64 bytes of AES-128-GCM, not 15.
+    /// Seals like [`seal`](Self::seal), and calls `leave` before the session leaves a device.
+    // A separate call would pass the result through memory twice: 24 ns for 64 bytes of AES-128-GCM instead of 15.
     #[inline(always)]
     pub(super) fn seal_or_leave(
         &self,
@@ -134,7 +134,7 @@ impl KeyedAead {
         }
     }
 
-    /// As [`open`](Self::open). Before the session leaves a device it calls `leave`.
+    /// Opens like [`open`](Self::open), and calls `leave` before the session leaves a device.
     #[inline(always)]
     pub(super) fn open_or_leave(
         &self,
@@ -165,7 +165,7 @@ impl KeyedAead {
     }
 }
 
-/// Whether `key` fits `algorithm`, and that is an AEAD.
+/// Checks that `algorithm` is an AEAD and `key` has its length.
 pub(super) fn check(algorithm: Algorithm, key: &[u8]) -> Result<(), Error> {
     if algorithm.kind() != Kind::Aead {
         return Err(Error::InvalidInput(format!("{algorithm} is no AEAD")));
@@ -180,7 +180,7 @@ pub(super) fn check(algorithm: Algorithm, key: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether another device may do better.
+/// Returns whether another device may succeed.
 #[cold]
 fn undone(failure: Failure) -> Undone<Error> {
     match failure {

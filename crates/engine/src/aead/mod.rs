@@ -1,8 +1,7 @@
 //! Authenticated ciphers, inline or in stripes.
 //!
-//! RustCrypto's traits are re-exported here: `use oarlock::aead::{Aead, AeadInOut}` needs no
-//! dependency on the crate `aead`, and cannot name a version of it other than the one that
-//! [`AcceleratedAead`] implements.
+//! RustCrypto's traits are re-exported here: `use oarlock::aead::{Aead, AeadInOut}` needs no dependency on the `aead`
+//! crate, and always names the version that [`AcceleratedAead`] implements.
 
 pub(crate) mod context;
 mod gcm_key;
@@ -37,18 +36,17 @@ use crate::plan::long::LongRequest;
 use crate::plan::route::{self, Route};
 use crate::work::algorithm::{Algorithm, Direction};
 
-/// AES-GCM (SP 800-38D) or ChaCha20-Poly1305 (RFC 8439), from
-/// `Accelerator::aead`. Tags have 16 bytes and are detached.
+/// AES-GCM (SP 800-38D) or ChaCha20-Poly1305 (RFC 8439), from `Accelerator::aead`. Tags have 16 bytes and are detached.
 ///
-/// A long message is shared by several threads; the tag is the one that a single thread computes. Any
-/// number of threads may use one key at once. Key, schedule and tables are wiped on drop.
+/// Several threads share a long message, and produce the same tag as one. Any number of threads may use one key at
+/// once. Key, schedule and tables are wiped on drop.
 ///
-/// Nonces: GCM takes any length but 0, best 12 bytes; ChaCha20-Poly1305 takes 12. No nonce may be used
-/// for two messages under one key.
+/// GCM takes a nonce of any length but 0, preferably 12 bytes; ChaCha20-Poly1305 takes 12. A nonce must not be used for
+/// two messages under one key.
 ///
-/// It also implements RustCrypto's [`AeadInOut`] and [`Aead`], with nonces of 12 bytes. With an
-/// algorithm as its parameter, as in `AcceleratedAead<Aes256Gcm>`, it implements [`KeyInit`] too, for
-/// generic code; it then belongs to no accelerator and is always inline.
+/// It also implements RustCrypto's [`AeadInOut`] and [`Aead`], with nonces of 12 bytes. With an algorithm as its
+/// parameter, as in `AcceleratedAead<Aes256Gcm>`, it implements [`KeyInit`] too, for generic code; it then belongs to
+/// no accelerator and is always inline.
 ///
 /// ```
 /// use oarlock::aead::{AcceleratedAead, Aead, Aes256Gcm, KeyInit, Payload};
@@ -57,11 +55,11 @@ use crate::work::algorithm::{Algorithm, Direction};
 /// let aead = Accelerator::builder().build()?.aead(Algorithm::Aes256Gcm, &[7; 32])?;
 /// let nonce = [1; 12];
 ///
-/// // In place, with a detached tag; long messages use all cores.
+/// // In place, with a detached tag. Long messages use all cores.
 /// let mut message = b"attack at dawn".to_vec();
 /// let tag = aead.seal(&nonce, b"header", message.as_mut_slice().into())?;
 ///
-/// // RustCrypto's way: the tag follows the ciphertext.
+/// // RustCrypto's interface: the tag follows the ciphertext.
 /// let generic = AcceleratedAead::<Aes256Gcm>::new(&[7; 32].into());
 /// let payload = Payload { msg: b"attack at dawn", aad: b"header" };
 /// let sealed = generic.encrypt(&nonce.into(), payload).expect("neither is too long");
@@ -74,7 +72,7 @@ pub struct AcceleratedAead<A = AnyAead> {
     _algorithm: PhantomData<A>,
 }
 
-/// An AEAD known at run time only.
+/// Any AEAD, chosen at run time.
 #[derive(Clone, Copy, Debug)]
 pub struct AnyAead(());
 /// AES-GCM with a 16-byte key.
@@ -113,8 +111,8 @@ impl<A> AcceleratedAead<A> {
         }
     }
 
-    /// Encrypts `data` and returns the tag. `data` is one buffer (`(&mut bytes[..]).into()`) or two of
-    /// the same length ([`InOutBuf::new`]).
+    /// Encrypts `data` and returns the tag. `data` is one buffer (`(&mut bytes[..]).into()`) or two of the same length
+    /// ([`InOutBuf::new`]).
     ///
     /// ```
     /// use oarlock::{Accelerator, Algorithm};
@@ -128,9 +126,9 @@ impl<A> AcceleratedAead<A> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for a nonce of a length that the cipher does not take, and for more data
-    /// than it allows under one nonce: 2^36 - 32 bytes with GCM, 2^38 - 64 with ChaCha20-Poly1305.
-    // A call of its own passes the result through memory twice: 24 ns for 64 bytes of AES-128-GCM, not 15.
+    /// [`Error::InvalidInput`] for an invalid nonce length, and for more data than the cipher allows under one nonce:
+    /// 2^36 - 32 bytes with GCM, 2^38 - 64 with ChaCha20-Poly1305.
+    // A separate call would pass the result through memory twice: 24 ns for 64 bytes of AES-128-GCM instead of 15.
     #[inline(always)]
     pub fn seal(
         &self,
@@ -149,12 +147,12 @@ impl<A> AcceleratedAead<A> {
 
     /// Decrypts `data` if `tag`, 16 bytes, is the tag of nonce, `aad` and ciphertext.
     ///
-    /// No plaintext is released unless the whole message is authentic. If it is not, data in place are
-    /// the ciphertext again, and a separate output is all zeros.
+    /// No plaintext is released unless the whole message is authentic. Otherwise, data in place becomes the ciphertext
+    /// again, and a separate output becomes zeros.
     ///
     /// # Errors
-    /// [`Error::AuthenticationFailed`] if it is not authentic; [`Error::InvalidInput`] for a tag of
-    /// another length, and as [`seal`](Self::seal).
+    /// [`Error::AuthenticationFailed`] if it is not authentic; [`Error::InvalidInput`] for a tag of another length, and
+    /// the errors of [`seal`](Self::seal).
     #[inline(always)]
     pub fn open(
         &self,
@@ -175,18 +173,18 @@ impl<A> AcceleratedAead<A> {
             .open_or_leave(&|| self.hand_in_stats(), nonce, aad, data, tag)
     }
 
-    /// The name of the device that serves this session now.
+    /// Returns the name of the device that serves this session now.
     pub fn device(&self) -> String {
         self.keyed.device()
     }
 
-    /// Sends messages this way from now on, whatever the accelerator's options say. Messages stay inline
-    /// without an accelerator, and on devices that compute whole messages only.
+    /// Sets the strategy for messages, which overrides the accelerator's options. Messages stay inline without an
+    /// accelerator, and on devices that compute only whole messages.
     pub fn set_strategy(&self, strategy: Strategy) {
         self.route.set_strategy(strategy);
     }
 
-    /// Hands the counts since the last time in to `Accelerator::stats`.
+    /// Adds the counts since the last call to `Accelerator::stats`.
     pub fn hand_in_stats(&self) {
         let algorithm = self.keyed.params().algorithm;
         self.route.hand_in(&self.device(), algorithm);
@@ -251,7 +249,7 @@ impl<A> AcceleratedAead<A> {
         })
     }
 
-    /// A message that may gain from help: by `striped`, where the key knows parts, or by `inline`.
+    /// Processes a message that may gain from help: with `striped` if the key supports parts, otherwise with `inline`.
     pub(crate) fn long<D, T>(
         &self,
         bytes: usize,
@@ -260,7 +258,7 @@ impl<A> AcceleratedAead<A> {
         striped: impl FnOnce(D, &LongRequest<'_>, KeyInParts<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         self.route.follow_options();
-        // A device that was withdrawn, and one that knows no parts, does it whole.
+        // After a device is withdrawn, or if it does not support parts, the message is computed whole.
         let Some(key) = self.keyed.at_home().and_then(AeadKey::in_parts) else {
             return inline(data);
         };
@@ -349,7 +347,7 @@ impl<A> fmt::Debug for AcceleratedAead<A> {
     }
 }
 
-/// In the words of the engine.
+/// Converts a kernel's error.
 #[cold]
 pub(crate) fn refused(error: AeadError) -> Error {
     match error {

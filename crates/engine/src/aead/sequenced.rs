@@ -1,4 +1,4 @@
-//! Messages whose nonces are a sequence, so that keystream and MAC key can be made ahead.
+//! Messages with sequential nonces, so that keystream and MAC key can be prefetched.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,25 +22,25 @@ use crate::plan::prefetch::Records;
 use crate::work::algorithm::Algorithm;
 use oarlock_threads::prefetch::{Reader, RingSize, Source};
 
-/// How a nonce is made of a sequence number.
+/// How a nonce is formed from a sequence number.
 #[derive(Clone, Copy)]
 pub enum NonceSequence {
-    /// The number, big-endian, XORed onto the last 8 bytes of a fixed IV: TLS 1.3 (RFC 8446, 5.3),
-    /// QUIC (RFC 9001, 5.3), SRTP (RFC 7714, 8.1, with SSRC and salt in `iv`).
+    /// The big-endian number is XORed onto the last 8 bytes of a fixed IV: TLS 1.3 (RFC 8446, 5.3), QUIC (RFC 9001,
+    /// 5.3), SRTP (RFC 7714, 8.1, with SSRC and salt in `iv`).
     Xor {
-        /// Secret or not as the protocol has it.
+        /// The fixed IV, which may be secret, depending on the protocol.
         iv: [u8; 12],
     },
-    /// 4 fixed bytes, then the number, big-endian: ESP (RFC 4106, 4), TLS 1.2 (RFC 5288, 3), SSH
-    /// (RFC 5647, 7.1).
+    /// 4 fixed bytes are followed by the big-endian number: ESP (RFC 4106, 4), TLS 1.2 (RFC 5288, 3), SSH (RFC 5647,
+    /// 7.1).
     Counter {
-        /// Salt or fixed field.
+        /// The salt or fixed field.
         fixed: [u8; 4],
     },
 }
 
 impl NonceSequence {
-    /// The nonce of message `number`.
+    /// Returns the nonce of message `number`.
     pub fn nonce(&self, number: u64) -> [u8; 12] {
         let (mut nonce, mask) = match self {
             Self::Xor { iv } => (*iv, u64::MAX),
@@ -75,33 +75,30 @@ impl fmt::Debug for NonceSequence {
     }
 }
 
-/// An AEAD under nonces that follow each other, from
-/// `Accelerator::sequenced_aead`, which has an example.
+/// An AEAD with sequential nonces, from `Accelerator::sequenced_aead`, which has an example.
 ///
-/// Each message takes the next nonce. For a cipher that is slower than keystream comes over from
-/// another core, or under [`Strategy::Prefetch`], keystream and one-time MAC key of the next
-/// messages are made ahead; what is not ready is computed at once. Output is that of
-/// [`AcceleratedAead`]. Wiped on drop.
+/// Each message takes the next nonce. If the cipher is slower than fetching keystream from another core, or under
+/// [`Strategy::Prefetch`], keystream and one-time MAC key of the next messages are prefetched; what is not ready is
+/// computed at once. Output is that of [`AcceleratedAead`]. Wiped on drop.
 ///
-/// After a fork parent and child go on with the same numbers: only one of them may seal, or each
-/// needs a key of its own. To begin to seal a message uses its number up, even if that fails or
-/// panics: a device may have sent it already, and another message under the same nonce would give
-/// both away.
+/// After a fork, parent and child continue with the same numbers: only one of them may seal, or each needs its own key.
+/// Sealing a message uses up its number, even if it fails or panics: a device may have sent the message already, and
+/// another under the same nonce would reveal both.
 pub struct SequencedAead {
     aead: AcceleratedAead,
-    /// Shared with the threads that make keystream ahead, so that there is one copy to wipe.
+    /// Shared with the threads that prefetch keystream, so that there is one copy to wipe.
     nonces: Arc<Zeroizing<NonceSequence>>,
     /// The number of the next message.
     next: u64,
     record_bytes_max: usize,
-    /// The kernel for records: a copy of its own, since the session's may be replaced while a worker uses it.
+    /// The kernel for records. It is a separate copy, because the session's may be replaced while a worker uses it.
     key: Arc<Kernel>,
     worker: Option<PrefetchWorker>,
     records: Option<Records>,
     prefetched: u64,
 }
 
-/// A key that any thread can use. Always in an `Arc`, so its size moves nowhere.
+/// A key that any thread can use. It is always in an `Arc`, so its size does not affect moves.
 #[allow(clippy::large_enum_variant)]
 enum Kernel {
     Gcm(Gcm),
@@ -161,7 +158,7 @@ impl Kernel {
     }
 }
 
-/// Keystream message by message.
+/// Makes keystream, one message per granule.
 struct RecordSource {
     key: Arc<Kernel>,
     nonces: Arc<Zeroizing<NonceSequence>>,
@@ -215,8 +212,8 @@ impl SequencedAead {
     /// Encrypts the next message and returns its tag.
     ///
     /// # Errors
-    /// Those of [`AcceleratedAead::seal`]: the number is used up all the same. [`Error::InvalidInput`]
-    /// if all 2^64 numbers are used up: a new key is needed.
+    /// Those of [`AcceleratedAead::seal`], after which the number is used up too. [`Error::InvalidInput`] if all 2^64 -
+    /// 1 numbers are used up: a new key is needed.
     pub fn seal_next(
         &mut self,
         aad: &[u8],
@@ -237,8 +234,8 @@ impl SequencedAead {
         sealed
     }
 
-    /// Decrypts the next message if `tag`, 16 bytes, is its tag. A message that is refused does not
-    /// count: the next call is for the same number.
+    /// Decrypts the next message if `tag`, 16 bytes, is its tag. A refused message does not count: the next call has
+    /// the same number.
     ///
     /// # Errors
     /// Those of [`AcceleratedAead::open`]; [`Error::InvalidInput`] if all numbers are used up.
@@ -267,13 +264,13 @@ impl SequencedAead {
         Ok(())
     }
 
-    /// The number of the next message.
+    /// Returns the number of the next message.
     pub fn sequence(&self) -> u64 {
         self.next
     }
 
-    /// Goes on with message `number`, as after a loss. Never go back to a number that was sealed under
-    /// this key.
+    /// Continues with message `number`, for example after a loss. Never return to a number that was sealed under this
+    /// key.
     pub fn set_sequence(&mut self, number: u64) {
         self.next = number;
         if let Some(records) = &mut self.records {
@@ -282,13 +279,12 @@ impl SequencedAead {
         self.call_worker();
     }
 
-    /// The number of messages whose keystream was ready when they came.
+    /// Returns how many messages found their keystream ready.
     pub fn prefetched(&self) -> u64 {
         self.prefetched
     }
 
-    /// Makes keystream of the next messages on the calling thread, for up to `budget`. Returns for how
-    /// many messages.
+    /// Prefetches keystream on the calling thread for up to `budget`, and returns for how many messages.
     pub fn prefill(&mut self, budget: Duration) -> usize {
         if self.records.as_ref().is_none_or(Records::is_orphaned) {
             self.records = self.new_records(self.next);
@@ -318,7 +314,7 @@ impl SequencedAead {
         (keystream.len() >= wanted).then_some(keystream)
     }
 
-    /// What is made ahead is to lie ahead of the next message.
+    /// Moves the prefetch ring to the next message.
     fn go_on(&mut self) {
         if let Some(records) = &mut self.records {
             records.take(self.next);
@@ -326,7 +322,7 @@ impl SequencedAead {
         }
     }
 
-    /// Streams from message `first` on.
+    /// Creates a prefetch ring that begins at message `first`.
     fn new_records(&self, first: u64) -> Option<Records> {
         let engine = self.aead.route.engine()?;
         let options = engine.options();

@@ -1,4 +1,4 @@
-//! Messages that come piece by piece.
+//! Messages in pieces.
 
 use inout::InOutBuf;
 use oarlock_kernels::aead::{TAG_BYTES, tags_match};
@@ -11,7 +11,7 @@ use crate::device::keyed::aead::{AeadKey, InParts};
 use crate::work::algorithm::Algorithm;
 
 impl<A> AcceleratedAead<A> {
-    /// Begins to seal a message that comes in pieces, each of which is encrypted on the calling thread.
+    /// Begins to seal a message in pieces, each of which is encrypted on the calling thread.
     ///
     /// ```
     /// use oarlock::{Accelerator, Algorithm};
@@ -30,15 +30,13 @@ impl<A> AcceleratedAead<A> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for a nonce that the cipher does not take and for associated data
-    /// beyond what it allows, and on a device that computes whole messages only.
+    /// [`Error::InvalidInput`] for an invalid nonce length, and for more associated data than the cipher allows.
     pub fn sealer(&self, nonce: &[u8], aad: &[u8]) -> Result<Sealer<'_>, Error> {
         Ok(Sealer(self.streamed(nonce, aad)?))
     }
 
-    /// Begins to open a message that comes in pieces. Each is released before it is known to be
-    /// authentic: act on none of it until [`Opener::finish`] has said so, or use
-    /// [`open`](Self::open).
+    /// Begins to open a message in pieces. Each piece is released before it is known to be authentic: use none of it
+    /// until [`Opener::finish`] succeeds, or use [`open`](Self::open).
     ///
     /// # Errors
     /// Those of [`sealer`](Self::sealer).
@@ -53,7 +51,7 @@ impl<A> AcceleratedAead<A> {
             AeadKey::ChaCha20Poly1305(aead) => {
                 return Streamed::begin(Key::ChaCha(Ref::Shared(aead)), nonce, aad);
             }
-            // Devices know whole messages: parts are for the kernels.
+            // Devices compute only whole messages, so pieces use the kernels.
             AeadKey::Other(_) | AeadKey::Driver(_) => {
                 let cpu = self
                     .route
@@ -73,15 +71,14 @@ impl<A> AcceleratedAead<A> {
     }
 }
 
-/// A message that is sealed piece by piece; from [`AcceleratedAead::sealer`]. Wiped on drop.
+/// A message that is sealed in pieces, from [`AcceleratedAead::sealer`]. Wiped on drop.
 pub struct Sealer<'a>(Streamed<'a>);
 
 impl Sealer<'_> {
     /// Encrypts the next piece, of any length.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] where the message would be longer than the cipher allows under one
-    /// nonce; nothing has changed then.
+    /// [`Error::InvalidInput`] if the message would exceed the cipher's limit under one nonce; nothing is changed then.
     pub fn update(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
         match &mut self.0 {
             Streamed::Gcm(gcm, message) => gcm.get().seal_next(message, data),
@@ -96,14 +93,14 @@ impl Sealer<'_> {
     }
 }
 
-/// A message that is opened piece by piece; from [`AcceleratedAead::opener`]. Wiped on drop.
+/// A message that is opened in pieces, from [`AcceleratedAead::opener`]. Wiped on drop.
 pub struct Opener<'a>(Streamed<'a>);
 
 impl Opener<'_> {
     /// Decrypts the next piece, of any length. **It is not verified yet.**
     ///
     /// # Errors
-    /// As [`Sealer::update`].
+    /// Those of [`Sealer::update`].
     pub fn update(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
         match &mut self.0 {
             Streamed::Gcm(gcm, message) => gcm.get().open_next(message, data),
@@ -112,11 +109,10 @@ impl Opener<'_> {
         .map_err(refused)
     }
 
-    /// Ends the message and verifies all of it by `tag`, 16 bytes.
+    /// Ends the message and verifies all of it against `tag`, 16 bytes.
     ///
     /// # Errors
-    /// [`Error::AuthenticationFailed`]: discard every piece. [`Error::InvalidInput`] for a tag of another
-    /// length.
+    /// [`Error::AuthenticationFailed`]: discard every piece. [`Error::InvalidInput`] for a tag of another length.
     pub fn finish(self, tag: &[u8]) -> Result<(), Error> {
         let Ok(tag) = tag.try_into() else {
             return Err(wrong_tag_length(tag.len()));

@@ -1,4 +1,4 @@
-//! One message over several threads.
+//! One message on several threads.
 //!
 //! ```text
 //! begin       nonce and associated data                            the caller
@@ -7,8 +7,8 @@
 //! finish      lengths, tag                                         the caller
 //! ```
 //!
-//! On open the stripes are decrypted before the tag is known. Where it turns out wrong all of it is
-//! taken back before the call returns.
+//! On open, the stripes are decrypted before the tag is known. If it is wrong, all of them are encrypted again, or
+//! zeroed in a separate output, before the call returns.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -20,7 +20,7 @@ use crate::plan::long::LongRequest;
 use crate::work::algorithm::Direction;
 use oarlock_threads::pool::Stripes;
 
-/// What is done with a stripe: its message, where it begins, and its data.
+/// The function for a stripe, which takes the message and the stripe's offset and data.
 type Each<'a, K> = dyn Fn(&<K as InParts>::Message, u64, InOutBuf<'_, '_, u8>) -> <K as InParts>::Partial
     + Sync
     + 'a;
@@ -64,9 +64,8 @@ pub(super) fn open<K: InParts>(
     Err(AeadError::AuthenticationFailed)
 }
 
-/// Seals or opens the next part of `message`, which the cipher allows and which begins at a
-/// multiple of [`STRIPE_ALIGN`](oarlock_kernels::aead::STRIPE_ALIGN); if it does not end at one,
-/// it is the last.
+/// Seals or opens the next part of `message`, within the cipher's limit. It begins at a multiple of
+/// [`STRIPE_ALIGN`](oarlock_kernels::aead::STRIPE_ALIGN), and only the last part may end elsewhere.
 pub(super) fn next<K: InParts>(
     request: &LongRequest<'_>,
     key: &K,
@@ -86,7 +85,7 @@ pub(super) fn next<K: InParts>(
     );
 }
 
-/// Lets `stripe` do each stripe of `data`, and puts together what it returns.
+/// Calls `stripe` for each stripe of `data`, and appends the results to `message`.
 fn each<K: InParts>(
     request: &LongRequest<'_>,
     key: &K,
