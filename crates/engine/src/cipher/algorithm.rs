@@ -1,19 +1,18 @@
-//! What the position in a stream counts: a parameter of [`AcceleratedCtr`](crate::cipher::AcceleratedCtr),
-//! so that AES, whose figures are fixed, is not made to look them up.
+//! The block size and counter of a stream cipher, as a parameter of [`AcceleratedCtr`](crate::cipher::AcceleratedCtr),
+//! so that they are constants for AES.
 
 use crate::work::algorithm::{Algorithm, Kind};
 use crate::work::counter::counting;
 
 /// A stream cipher's block size and counter. Only this crate implements it.
 pub trait StreamKind: Copy + private::Sealed {
-    /// log2 of the bytes that one counter block makes.
+    /// Returns log2 of the bytes that one counter block yields.
     #[doc(hidden)]
     fn block_shift(self) -> u32;
-    /// Low bits of the counter block that count and wrap.
+    /// Returns how many low bits of the counter block count and wrap.
     #[doc(hidden)]
     fn counter_bits(self) -> u32;
-    /// The same as a mask: a shift by so many bits in each request would cost as much as the rest of a
-    /// short one.
+    /// Returns the same as a mask: computing it by a shift would double the time of a short request.
     #[doc(hidden)]
     fn counter_mask(self) -> u128;
 }
@@ -48,7 +47,7 @@ macro_rules! aes {
 }
 
 aes! {
-    /// AES with a key size known at run time only.
+    /// AES with a key size chosen at run time.
     AnyAes
     /// AES with a 16-byte key.
     Aes128
@@ -58,7 +57,7 @@ aes! {
     Aes256
 }
 
-/// A stream cipher known at run time only.
+/// Any stream cipher, chosen at run time.
 #[derive(Clone, Copy, Debug)]
 pub struct AnyStream {
     block_shift: u32,
@@ -67,7 +66,7 @@ pub struct AnyStream {
 }
 
 impl AnyStream {
-    /// `None` for what is no stream cipher.
+    /// Returns `None` unless `algorithm` is a stream cipher.
     pub(crate) fn of(algorithm: Algorithm) -> Option<Self> {
         match algorithm.kind() {
             Kind::Stream {

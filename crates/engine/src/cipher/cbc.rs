@@ -1,8 +1,7 @@
-//! AES in cipher block chaining mode, inline or, when it decrypts, in stripes.
+//! AES in cipher block chaining mode: inline, or in stripes when it decrypts.
 //!
-//! A block is decrypted with the ciphertext block before it, so a stripe needs the last ciphertext
-//! block of the stripe before. In place, the thread that does that stripe overwrites it: these blocks
-//! are copied before the stripes are posted.
+//! Decrypting a block takes the ciphertext block before it, so a stripe needs the last ciphertext block of the previous
+//! stripe, which another thread overwrites if it works in place. These blocks are copied before the stripes are posted.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,18 +20,16 @@ use crate::plan::route::{self, Route};
 use crate::work::algorithm::{Algorithm, Direction};
 use oarlock_threads::pool::Stripes;
 
-/// AES-CBC (SP 800-38A, 6.2), from `Accelerator::cbc`, which has an example: a chain of blocks that goes on from call to
-/// call. Its bytes are those of RustCrypto's `cbc` and of `openssl enc -aes-128-cbc` (`-nopad`
-/// without padding).
+/// AES-CBC (SP 800-38A, 6.2), from `Accelerator::cbc`, which has an example: a chain of blocks that continues from call
+/// to call. Output is that of RustCrypto's `cbc` and of `openssl enc -aes-128-cbc` (`-nopad` without padding).
 ///
-/// Encryption takes each block with the ciphertext of the one before, so it is always done on the
-/// calling thread, one block after the other. Decryption is done there or with the pool's help; it
-/// makes no keystream, so [`Strategy::Prefetch`] means inline. A request is done when the call
-/// returns.
+/// Encryption takes each block with the previous ciphertext block, so it always runs on the calling thread, block after
+/// block. Decryption runs there or with the pool's help. It makes no keystream, so [`Strategy::Prefetch`] means inline.
+/// A request is done when the call returns.
 ///
-/// CBC does not authenticate. An attacker that can alter ciphertext alters the plaintext, and one that
-/// also learns whether decryption succeeded can read it: see [`decrypt_padded`](Self::decrypt_padded). An IV
-/// must not be predictable (SP 800-38A, appendix C): take a fresh random one for each message.
+/// CBC does not authenticate. An attacker that can alter ciphertext alters the plaintext, and one that also learns
+/// whether decryption succeeded can read it: see [`decrypt_padded`](Self::decrypt_padded). An IV must not be
+/// predictable (SP 800-38A, appendix C): use a fresh random one for each message.
 ///
 /// Key and schedules are wiped on drop.
 pub struct AcceleratedCbc {
@@ -40,20 +37,19 @@ pub struct AcceleratedCbc {
     chain: Chain,
 }
 
-/// All but the route, which a long request refers to while it changes the rest.
+/// Everything but the route, which a long request borrows while it changes the rest.
 struct Chain {
     session: Session<CbcKey>,
-    /// The ciphertext block before the next one.
+    /// The previous ciphertext block.
     iv: Chained,
-    /// The message has been padded, or its padding taken off: nothing can follow.
+    /// The message has ended with its padding: nothing can follow.
     has_ended: bool,
-    /// Ciphertext blocks before stripes, kept so that a long request need not allocate.
+    /// The ciphertext blocks before stripes, kept so that a long request need not allocate.
     before_stripes: Vec<[u8; BLOCK_BYTES]>,
 }
 
-/// A block that each request takes from the one before. Aligned, since what was stored across two
-/// cache lines is not forwarded to the next load: 16 bytes would take 1.5 times as long (Zen 5),
-/// wherever the allocator happens to put them so.
+/// A block that each request takes from the previous one. It is aligned, because a store across two cache lines is not
+/// forwarded to the next load: 16 bytes would take 1.5 times as long (Zen 5) wherever the allocator places it so.
 #[derive(Clone, Copy)]
 #[repr(align(16))]
 pub(super) struct Chained(pub(super) [u8; BLOCK_BYTES]);
@@ -77,8 +73,8 @@ impl AcceleratedCbc {
     /// Encrypts the next blocks of the message, in place or from one buffer to another.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] unless `data` is whole blocks of 16 bytes, or when the message has
-    /// [ended](Self::encrypt_padded); nothing has changed then.
+    /// [`Error::InvalidInput`] unless `data` is whole blocks of 16 bytes, or if the message has
+    /// [ended](Self::encrypt_padded); nothing is changed then.
     #[inline]
     pub fn encrypt(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
         self.chain.check(data.len())?;
@@ -98,14 +94,13 @@ impl AcceleratedCbc {
         Ok(())
     }
 
-    /// Pads the rest of the message as PKCS #7 does (RFC 5652, 6.3), by 1 to 16 bytes, and encrypts
-    /// it. The message ends with it: the next begins by [`set_iv`](Self::set_iv) or
-    /// [`set_key`](Self::set_key).
+    /// Pads the rest of the message with 1 to 16 bytes as in PKCS #7 (RFC 5652, 6.3), and encrypts it. This ends the
+    /// message: [`set_iv`](Self::set_iv) or [`set_key`](Self::set_key) begins the next.
     ///
-    /// Where `data` has no room for the padding it moves, and the plaintext is wiped where it was.
+    /// If `data` has no room for the padding, it is reallocated, and the plaintext in the old memory is wiped.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] when the message has ended already; nothing has changed then.
+    /// [`Error::InvalidInput`] if the message has ended already; nothing is changed then.
     pub fn encrypt_padded(&mut self, data: &mut Vec<u8>) -> Result<(), Error> {
         self.chain.check(0)?;
         let padding_bytes = BLOCK_BYTES - data.len() % BLOCK_BYTES;
@@ -122,20 +117,18 @@ impl AcceleratedCbc {
         Ok(())
     }
 
-    /// Decrypts the rest of the message and takes its padding off. The message ends with it, as
-    /// with [`encrypt_padded`](Self::encrypt_padded).
+    /// Decrypts the rest of the message and removes its padding. This ends the message, like
+    /// [`encrypt_padded`](Self::encrypt_padded).
     ///
-    /// **Padding oracles.** An attacker that can send chosen ciphertexts and learn, from an answer or
-    /// from its time, which of them had valid padding decrypts any message block by block
-    /// (Vaudenay, "Security Flaws Induced by CBC Padding", EUROCRYPT 2002). The padding is looked at
-    /// in a time that does not depend on it, but the result and the length of the plaintext tell
-    /// about it. So authenticate the ciphertext, and decrypt none that fails to verify; or use an
-    /// AEAD.
+    /// **Padding oracles.** An attacker that can send chosen ciphertexts and learn, from an answer or its time, which
+    /// of them had valid padding can decrypt any message block by block (Vaudenay, "Security Flaws Induced by CBC
+    /// Padding", EUROCRYPT 2002). The padding is checked in constant time, but the result and the length of the
+    /// plaintext reveal it. So authenticate the ciphertext and decrypt none that fails to verify, or use an AEAD.
     ///
     /// # Errors
-    /// [`Error::InvalidPadding`] where the padding is wrong: what was decrypted is wiped, `data` is
-    /// empty and the message has ended. [`Error::InvalidInput`] unless `data` is at least one and
-    /// only whole blocks, or when the message has ended already; nothing has changed then.
+    /// [`Error::InvalidPadding`] if the padding is wrong: the plaintext is wiped, `data` is empty and the message has
+    /// ended. [`Error::InvalidInput`] unless `data` is one or more whole blocks, or if the message has ended already;
+    /// nothing is changed then.
     pub fn decrypt_padded(&mut self, data: &mut Vec<u8>) -> Result<(), Error> {
         self.chain.check(data.len())?;
         if data.is_empty() {
@@ -154,21 +147,20 @@ impl AcceleratedCbc {
         Ok(())
     }
 
-    /// Begins a message with the same key at `iv`, 16 bytes. Never waits.
+    /// Begins a message with the same key at `iv`, 16 bytes. It never waits.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for another length; nothing has changed then.
+    /// [`Error::InvalidInput`] for another length; nothing is changed then.
     pub fn set_iv(&mut self, iv: &[u8]) -> Result<(), Error> {
         self.chain.iv.0 = block(iv)?;
         self.chain.has_ended = false;
         Ok(())
     }
 
-    /// Begins a message with another key, of 16, 24 or 32 bytes, at `iv`, 16 bytes. The old key is
-    /// wiped.
+    /// Begins a message with another key, of 16, 24 or 32 bytes, at `iv`, 16 bytes. The old key is wiped.
     ///
     /// # Errors
-    /// As `Accelerator::cbc`; nothing has changed then.
+    /// Those of `Accelerator::cbc`; nothing is changed then.
     pub fn set_key(&mut self, key: &[u8], iv: &[u8]) -> Result<(), Error> {
         let algorithm = aes_cbc(key)?;
         let iv = block(iv)?;
@@ -182,23 +174,23 @@ impl AcceleratedCbc {
         Ok(())
     }
 
-    /// Sends requests this way from now on, whatever the accelerator's options say. Encryption is
-    /// inline whatever is set, and so are requests to a driver, which spreads its own work.
+    /// Sets the strategy for requests, which overrides the accelerator's options. Encryption is always inline, and so
+    /// are requests to a driver, which distributes its own work.
     pub fn set_strategy(&mut self, strategy: Strategy) {
         self.route.set_strategy(strategy);
     }
 
-    /// The device that serves this session now.
+    /// Returns the device that serves this session now.
     pub fn device(&self) -> &str {
         self.chain.session.device()
     }
 
-    /// Hands the counts since the last time in to `Accelerator::stats`.
+    /// Adds the counts since the last call to `Accelerator::stats`.
     pub fn hand_in_stats(&mut self) {
         self.chain.hand_in(&self.route);
     }
 
-    /// Whole blocks.
+    /// Decrypts whole blocks.
     #[inline(always)]
     fn decrypt_blocks(&mut self, data: InOutBuf<'_, '_, u8>) {
         if self.route.is_short(data.len()) {
@@ -237,7 +229,7 @@ impl Chain {
         )
     }
 
-    /// The whole of a request on this thread.
+    /// Processes a whole request on this thread.
     #[inline(always)]
     fn crypt_inline(&mut self, route: &Route, direction: Direction, data: InOutBuf<'_, '_, u8>) {
         let bytes = data.len();
@@ -294,7 +286,7 @@ impl Chain {
         route.hand_in(self.session.device(), self.session.params().algorithm);
     }
 
-    /// Decryption that may gain from help.
+    /// Decrypts a request that may gain from help.
     #[cold]
     #[inline(never)]
     fn decrypt_long(&mut self, route: &Route, data: InOutBuf<'_, '_, u8>) {
@@ -320,7 +312,7 @@ impl Chain {
         data: InOutBuf<'_, '_, u8>,
     ) {
         let bytes = data.len();
-        // With the key at hand even if its device is withdrawn by now: the request is under way.
+        // A request in progress keeps its key, even if the device has been withdrawn.
         let shared = self.session.keyed.shared();
         let Some(keyed) = shared.filter(|_| bytes > request.stripe_bytes()) else {
             return self.crypt_inline(route, Direction::Decrypt, data);
@@ -331,7 +323,7 @@ impl Chain {
     }
 }
 
-/// Decrypts whole blocks by `keyed` in the stripes of `request`. `before_stripes` is room for the blocks before them.
+/// Decrypts whole blocks with `keyed` in the stripes of `request`. `before_stripes` is room for the blocks before them.
 pub(super) fn decrypt_in_stripes(
     request: &LongRequest<'_>,
     keyed: &dyn BlockChain,
@@ -354,7 +346,7 @@ pub(super) fn decrypt_in_stripes(
         let mut iv = before_stripes[number as usize];
         keyed.decrypt(&mut iv, stripe);
     });
-    // Behind the last stripe.
+    // The last block before the next request.
     if let Some(block) = before_stripes.last() {
         *iv = *block;
     }
@@ -377,19 +369,19 @@ impl fmt::Debug for AcceleratedCbc {
     }
 }
 
-/// How many bytes of padding end with the last block of a message; `None` where the padding is
-/// wrong. Takes the same time whatever the block holds.
+/// Returns the number of padding bytes in the last block of a message, or `None` if the padding is wrong. The time does
+/// not depend on the block's content.
 fn padding_bytes(last: &[u8; BLOCK_BYTES]) -> Option<usize> {
     let count = last[BLOCK_BYTES - 1];
     let mut wrong = all_ones_if_below(16, count) | all_ones_if_below(count, 1);
     for (before_end, byte) in (0..).zip(last.iter().rev()) {
         wrong |= all_ones_if_below(before_end, count) & (byte ^ count);
     }
-    // The compiler may not turn the loop into one that ends early.
+    // Keeps the compiler from ending the loop early.
     (std::hint::black_box(wrong) == 0).then_some(count.into())
 }
 
-/// 0xff where `a` is less than `b`, else 0; without a branch.
+/// Returns 0xff if `a` is less than `b`, else 0, without a branch.
 fn all_ones_if_below(a: u8, b: u8) -> u8 {
     ((u16::from(a).wrapping_sub(b.into())) >> 8) as u8
 }
@@ -448,20 +440,20 @@ mod tests {
             let mut cipher = accelerator.cbc(&[0x2b; 16], &[0xf0; 16]).unwrap();
             let mut forced = accelerator.cbc(&[0x2b; 16], &[0xf0; 16]).unwrap();
             forced.set_strategy(Strategy::Inline);
-            // The pool is there, so that its locks could be asked for.
+            // The pool exists, so that its locks could be taken.
             accelerator.0.pool();
             let (done, wait) = mpsc::channel();
             let requests = accelerator.0.with_every_lock_held(|| {
                 std::thread::spawn(move || {
                     let mut data = vec![0; 3_000_000];
-                    // Without AES instructions 16 KiB take so long that a helper may pay.
+                    // Without AES instructions, 16 KiB take so long that a helper may pay.
                     let longest = if mask == "-aes" { 4096 } else { 16_384 };
                     for bytes in [0, 16, 64, 1008, longest] {
                         cipher.encrypt((&mut data[..bytes]).into()).unwrap();
                         cipher.decrypt((&mut data[..bytes]).into()).unwrap();
                         cipher.set_iv(&[1; 16]).unwrap();
                     }
-                    // Long enough for a look at clock and pool, not for a helper.
+                    // Long enough to check clock and pool, but not for a helper.
                     let long_bytes = cipher.route.long_bytes().next_multiple_of(16);
                     for _ in 0..2 {
                         cipher.decrypt((&mut data[..long_bytes]).into()).unwrap();

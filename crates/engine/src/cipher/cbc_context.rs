@@ -1,4 +1,4 @@
-//! AES-CBC whose key and IV are set apart.
+//! AES-CBC with separate key and IV.
 
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -17,8 +17,8 @@ use crate::plan::shared_key::{Kernel, SharedKey};
 use crate::work::algorithm::{Algorithm, Direction, Kind};
 use crate::work::key_bytes;
 
-/// AES-CBC whose key and IV are set apart. It knows whole blocks
-/// and no padding; what is said of CBC at [`AcceleratedCbc`](super::AcceleratedCbc) holds here.
+/// AES-CBC whose key and IV are set separately. It processes only whole blocks, without padding. The warnings about CBC
+/// at [`AcceleratedCbc`](super::AcceleratedCbc) apply.
 ///
 /// ```
 /// use oarlock::{Accelerator, Algorithm};
@@ -39,7 +39,7 @@ use crate::work::key_bytes;
 /// Key and schedules are wiped on drop.
 pub struct CbcContext {
     key: SharedKey<Cbc>,
-    /// The kernel has only what encryption needs.
+    /// Whether the kernel has only the schedule for encryption.
     is_to_encrypt: bool,
     iv: Chained,
     route: ContextRoute,
@@ -58,7 +58,7 @@ impl Kernel for Cbc {
 }
 
 impl CbcContext {
-    /// AES-CBC under `key` and an IV of zeros.
+    /// Creates a context under `key` with an IV of zeros.
     ///
     /// # Errors
     /// [`Error::InvalidInput`] unless `algorithm` is AES-CBC; [`Error::InvalidKey`] unless `key` has
@@ -68,10 +68,11 @@ impl CbcContext {
         Ok(Self::with_key(key, true))
     }
 
-    /// As [`new`](Self::new), but creates the context in `place`: moving one takes as long as encrypting a block.
+    /// Does the same as [`new`](Self::new), but creates the context in `place`: moving one takes as long as encrypting
+    /// a block.
     ///
     /// # Errors
-    /// Those of [`new`](Self::new); `place` is empty then.
+    /// Those of [`new`](Self::new); `place` is then empty.
     #[inline(always)]
     pub fn put(
         place: &mut Option<Self>,
@@ -81,12 +82,12 @@ impl CbcContext {
     ) -> Result<(), Error> {
         *place = None;
         let key = keyed(engine, algorithm, key)?;
-        // Not by `insert`, which would make it elsewhere and copy it.
+        // `insert` would create it elsewhere and copy it.
         place.get_or_insert_with(|| Self::with_key(key, true));
         Ok(())
     }
 
-    /// Makes a copy in `place`: one that is moved takes longer.
+    /// Creates a copy in `place`, which is faster than moving it there.
     #[inline(always)]
     pub fn clone_in(&self, place: &mut Option<Self>) {
         *place = None;
@@ -104,10 +105,10 @@ impl CbcContext {
         }
     }
 
-    /// Takes `key`, of [`Algorithm::key_bytes`], in place of the one before. The IV stays.
+    /// Replaces the key with `key`, of [`Algorithm::key_bytes`]. The IV stays.
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] for another length; nothing has changed then.
+    /// [`Error::InvalidKey`] for another length; nothing is changed then.
     #[inline]
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
         self.key.set(key)?;
@@ -116,11 +117,10 @@ impl CbcContext {
         Ok(())
     }
 
-    /// Expands the key for decryption, which the first decryption does otherwise. Copies that are made after that share
-    /// it.
+    /// Expands the key for decryption. Otherwise the first decryption does. Later copies share the result.
     ///
     /// # Errors
-    /// Never for a key that was taken; nothing has changed then.
+    /// None for a key that was accepted; nothing is changed then.
     #[inline(always)]
     pub fn prepare_to_decrypt(&mut self) -> Result<(), Error> {
         if self.is_to_encrypt {
@@ -137,12 +137,12 @@ impl CbcContext {
         Ok(())
     }
 
-    /// Takes `iv` for the ciphertext block before the next one.
+    /// Sets the previous ciphertext block.
     pub fn set_iv(&mut self, iv: [u8; BLOCK_BYTES]) {
         self.iv.0 = iv;
     }
 
-    /// The ciphertext block before the next one.
+    /// Returns the previous ciphertext block.
     pub fn iv(&self) -> [u8; BLOCK_BYTES] {
         self.iv.0
     }
@@ -150,7 +150,7 @@ impl CbcContext {
     /// Encrypts whole blocks.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] unless `data` is whole blocks of 16 bytes; nothing has changed then.
+    /// [`Error::InvalidInput`] unless `data` is whole blocks of 16 bytes; nothing is changed then.
     #[inline(always)]
     pub fn encrypt(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
         if !data.len().is_multiple_of(BLOCK_BYTES) {
@@ -164,7 +164,7 @@ impl CbcContext {
     /// Decrypts whole blocks.
     ///
     /// # Errors
-    /// As [`encrypt`](Self::encrypt).
+    /// Those of [`encrypt`](Self::encrypt).
     #[inline(always)]
     pub fn decrypt(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
         if !data.len().is_multiple_of(BLOCK_BYTES) {
@@ -193,7 +193,7 @@ impl CbcContext {
         );
     }
 
-    /// Counts what is done for others to see.
+    /// Counts a request for the published statistics.
     #[inline(always)]
     fn show(&self, direction: Direction, bytes: usize) {
         let shown = self.key.engine().shown;
@@ -201,7 +201,7 @@ impl CbcContext {
     }
 }
 
-/// Makes the kernel with `key`, for encryption.
+/// Creates a kernel with `key`, for encryption.
 #[inline(always)]
 fn keyed(engine: &Arc<Engine>, algorithm: Algorithm, key: &[u8]) -> Result<SharedKey<Cbc>, Error> {
     check(algorithm)?;
@@ -221,7 +221,7 @@ fn check(algorithm: Algorithm) -> Result<(), Error> {
 }
 
 impl Clone for CbcContext {
-    /// Shares the key. The copy has the IV, and no route yet.
+    /// Shares the key. The copy has the IV but no route yet.
     fn clone(&self) -> Self {
         let mut copy = Self::with_key(self.key.clone(), self.is_to_encrypt);
         copy.iv = self.iv;

@@ -1,4 +1,4 @@
-//! Stream ciphers behind RustCrypto's traits.
+//! Stream ciphers with RustCrypto's traits.
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,17 +28,15 @@ use crate::plan::route::{self, Route};
 use crate::work::algorithm::{Algorithm, Kind};
 use crate::work::counter::advanced;
 
-/// A stream cipher: AES in counter mode (SP 800-38A, 6.5), from
-/// `Accelerator::ctr`, or any other, from
-/// `Accelerator::stream`. Its stream is bit for bit that of RustCrypto's
-/// `ctr::Ctr128BE` (`ctr::Ctr64BE` for blocks of 8 bytes, `chacha20::ChaCha20`), and it implements the
-/// same traits: [`StreamCipher`] and [`StreamCipherSeek`].
+/// A stream cipher: AES in counter mode (SP 800-38A, 6.5), from `Accelerator::ctr`, or any other, from
+/// `Accelerator::stream`. Output is that of RustCrypto's `ctr::Ctr128BE` (`ctr::Ctr64BE` for blocks of 8 bytes,
+/// `chacha20::ChaCha20`), and it implements the same traits: [`StreamCipher`] and [`StreamCipherSeek`].
 ///
-/// A request is done when the call returns, on the calling thread alone or with the pool's help.
-/// Key, schedule, tables and keystream are wiped on drop.
+/// A request is done when the call returns, on the calling thread alone or with the pool's help. Key, schedule, tables
+/// and keystream are wiped on drop.
 ///
-/// With a key size, as in `AcceleratedCtr<Aes128>`, it implements [`KeyIvInit`] too, for generic code;
-/// it then belongs to no accelerator and is always inline.
+/// With a key size, as in `AcceleratedCtr<Aes128>`, it implements [`KeyIvInit`] too, for generic code; it then belongs
+/// to no accelerator and is always inline.
 ///
 /// ```
 /// use oarlock::cipher::{AcceleratedCtr, Aes128, KeyIvInit, StreamCipher};
@@ -68,10 +66,10 @@ impl AcceleratedCtr<AnyAes> {
         Ok(Self::of(session, route, AnyAes(()), iv))
     }
 
-    /// Starts over with another key, of 16, 24 or 32 bytes, at `iv`, 16 bytes. The old key is wiped.
+    /// Restarts with another key, of 16, 24 or 32 bytes, at `iv`, 16 bytes. The old key is wiped.
     ///
     /// # Errors
-    /// Those of `Accelerator::ctr`; nothing has changed then.
+    /// Those of `Accelerator::ctr`; nothing is changed then.
     pub fn set_key(&mut self, key: &[u8], iv: &[u8]) -> Result<(), Error> {
         let algorithm = aes_ctr(key)?;
         let iv = counter_block(algorithm, iv)?;
@@ -89,7 +87,7 @@ impl AcceleratedCtr<AnyStream> {
         key: &[u8],
         iv: &[u8],
     ) -> Result<Self, Error> {
-        // A stream cannot fail, so there must be a kernel for when every device has.
+        // A stream cannot fail, so there must be a kernel in case every device fails.
         let Some(kind) = AnyStream::of(algorithm).filter(|_| algorithm.is_built_in()) else {
             return Err(Error::InvalidInput(format!(
                 "{algorithm} is not a stream cipher that is built in"
@@ -133,7 +131,7 @@ impl AcceleratedCtr<AnyStream> {
             &[],
             kernel_cost(&engine.costs, engine.cpu, algorithm),
         );
-        // `algorithm` is one of two streams.
+        // `algorithm` is one of two stream ciphers.
         let Some(kind) = AnyStream::of(algorithm) else {
             return Err(Error::InvalidInput(format!("{algorithm} is no stream")));
         };
@@ -149,22 +147,21 @@ impl<A: StreamKind> AcceleratedCtr<A> {
         Self { stream, route }
     }
 
-    /// The name of the device that serves this session now.
+    /// Returns the name of the device that serves this session now.
     pub fn device(&self) -> &str {
         self.stream.session.device()
     }
 
-    /// Sends requests this way from now on, whatever the accelerator's options say. Requests stay inline
-    /// without an accelerator, and on a driver's device, which spreads its own work.
+    /// Sets the strategy for requests, which overrides the accelerator's options. Requests stay inline without an
+    /// accelerator, and on a driver's device, which distributes its own work.
     pub fn set_strategy(&mut self, strategy: Strategy) {
         self.stream.set_strategy(&self.route, strategy);
     }
 
-    /// Makes keystream ahead on the calling thread, from the position of the next byte on, for up to
-    /// `budget`: for a caller that has time to spend before it has data. Whatever the strategy, the
-    /// next requests use it. Returns the number of bytes made. It is 0 if
-    /// [`Options::prefetch_bytes`](crate::Options) leaves no room, the streams are full, or a driver
-    /// serves this session.
+    /// Prefetches keystream on the calling thread for up to `budget`, from the next byte on: for a caller that has time
+    /// before it has data. The next requests use it under any strategy. Returns the number of bytes made, which is 0 if
+    /// [`Options::prefetch_bytes`](crate::Options) leaves no room, the streams are full, or a driver serves this
+    /// session.
     ///
     /// ```
     /// use oarlock::cipher::StreamCipher;
@@ -180,39 +177,39 @@ impl<A: StreamKind> AcceleratedCtr<A> {
         self.stream.prefill(&self.route, budget)
     }
 
-    /// Bytes that this session's prefetch streams take.
+    /// Returns the bytes that this session's prefetch streams occupy.
     pub fn prefetch_bytes(&self) -> usize {
         self.stream.prefetch_bytes()
     }
 
-    /// Starts over with the same key at `iv`: 16 bytes for AES, otherwise what [`Kind::Stream`](crate::Kind::Stream)
-    /// says. Never waits.
+    /// Restarts with the same key at `iv`: 16 bytes for AES, otherwise the length in
+    /// [`Kind::Stream`](crate::Kind::Stream). It never waits.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for another length; nothing has changed then.
+    /// [`Error::InvalidInput`] for another length; nothing is changed then.
     pub fn set_iv(&mut self, iv: &[u8]) -> Result<(), Error> {
         let algorithm = self.stream.session.params().algorithm;
         self.begin_at(counter_block(algorithm, iv)?, 0);
         Ok(())
     }
 
-    /// XORs the keystream that starts at `iv` onto `data`: [`set_iv`](Self::set_iv) and a request in
-    /// one. The stream goes on from there.
+    /// XORs the keystream that begins at `iv` onto `data`: [`set_iv`](Self::set_iv) and a request in one call. The
+    /// stream continues from there.
     ///
     /// # Errors
-    /// As [`set_iv`](Self::set_iv).
+    /// Those of [`set_iv`](Self::set_iv).
     pub fn apply_keystream_with_iv(&mut self, iv: &[u8], data: &mut [u8]) -> Result<(), Error> {
         self.set_iv(iv)?;
         self.apply_keystream(data);
         Ok(())
     }
 
-    /// Hands the counts since the last time in to `Accelerator::stats`.
+    /// Adds the counts since the last call to `Accelerator::stats`.
     pub fn hand_in_stats(&mut self) {
         self.stream.hand_in(&self.route);
     }
 
-    /// Where the options leave the way to the plan: whether all goes inline from now on.
+    /// Sets whether all requests are inline from now on, if the options leave the strategy open.
     pub(crate) fn keep_inline(&mut self, is_inline: bool) {
         let strategy = match (self.route.strategy(), is_inline) {
             (Strategy::Auto, true) => Strategy::Inline,
@@ -222,12 +219,12 @@ impl<A: StreamKind> AcceleratedCtr<A> {
         self.set_strategy(strategy);
     }
 
-    /// Counter block of the next byte, and bytes of it that are used up.
+    /// Returns the counter block of the next byte, and how many bytes of it are used.
     pub(crate) fn position(&self) -> (u128, usize) {
         (self.stream.counter, self.stream.skip)
     }
 
-    /// Starts over with the same key at byte `skip` of the block at `counter`.
+    /// Restarts with the same key at byte `skip` of the block at `counter`.
     pub(crate) fn begin_at(&mut self, counter: u128, skip: usize) {
         self.stream.iv = counter;
         self.stream.place(&self.route, counter, skip);
@@ -254,7 +251,7 @@ impl<A: StreamKind> StreamCipher for AcceleratedCtr<A> {
 impl<A: StreamKind> StreamCipherSeek for AcceleratedCtr<A> {
     fn try_current_pos<T: SeekNum>(&self) -> Result<T, OverflowError> {
         let (block, block_bytes) = (self.stream.block(), self.stream.block_bytes() as u8);
-        // `SeekNum` counts bytes back from the end of a block that is begun.
+        // `SeekNum` counts bytes back from the end of a partly used block.
         match self.stream.skip {
             0 => T::from_block_byte(block, block_bytes, block_bytes),
             skip => {
@@ -341,8 +338,8 @@ fn aes_ctr(key: &[u8]) -> Result<Algorithm, Error> {
     })
 }
 
-/// The counter block that a stream begins at: the IV, big-endian, above as many zeros as its
-/// counter has bits that are not in it.
+/// Returns the counter block at which a stream begins: the big-endian IV, followed by zeros for the counter bits that
+/// are not part of it.
 fn counter_block(algorithm: Algorithm, iv: &[u8]) -> Result<u128, Error> {
     let Kind::Stream {
         iv_bytes,
@@ -358,7 +355,7 @@ fn counter_block(algorithm: Algorithm, iv: &[u8]) -> Result<u128, Error> {
             iv.len()
         )));
     }
-    // By words, of which every IV is made: byte by byte it would take 4 ns longer.
+    // By words, because all IV lengths are multiples of 4: byte by byte it would take 4 ns longer.
     let (words, _) = iv.as_chunks::<4>();
     let number = words.iter().fold(0, |number, word| {
         number << 32 | u128::from(u32::from_be_bytes(*word))

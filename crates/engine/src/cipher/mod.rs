@@ -1,8 +1,7 @@
-//! Ciphers without authentication: stream ciphers behind RustCrypto's traits, and AES-CBC.
+//! Ciphers without authentication: stream ciphers with RustCrypto's traits, and AES-CBC.
 //!
-//! The traits are re-exported here: `use oarlock::cipher::{StreamCipher, StreamCipherSeek}` needs no
-//! dependency on the crate `cipher`, and cannot name a version of it other than the one that these
-//! types implement.
+//! The traits are re-exported here: `use oarlock::cipher::{StreamCipher, StreamCipherSeek}` needs no dependency on the
+//! `cipher` crate, and always names the version that these types implement.
 
 mod algorithm;
 pub(crate) mod cbc;

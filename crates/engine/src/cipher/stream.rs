@@ -1,4 +1,4 @@
-//! A position in a stream of keystream, and the requests that move it on.
+//! A position in a keystream, and the requests that advance it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,25 +20,26 @@ use crate::work::counter::{Geometry, advanced, advanced_within, distance};
 use oarlock_threads::pool::Stripes;
 use oarlock_threads::prefetch::Reader;
 
-/// All of a stream cipher but its route, which a long request refers to while it changes the rest.
+/// A stream cipher without its route, which a long request borrows while it changes the rest.
 pub(super) struct Stream<A: StreamKind> {
     pub(super) session: Session<StreamKey>,
     pub(super) kind: A,
     pub(super) iv: u128,
-    /// Counter block of the next byte.
+    /// The counter block of the next byte.
     pub(super) counter: u128,
-    /// Bytes of that block that are used up: less than a block has.
+    /// The bytes of that block that are used, fewer than a whole block.
     pub(super) skip: usize,
-    /// Bytes that may go inline before the next look at clock and pool.
+    /// The bytes that may go inline before the next check of clock and pool.
     unseen_bytes_left: usize,
-    /// The value that `unseen_bytes_left` was set to by the last look.
+    /// The value of `unseen_bytes_left` after the last check.
     pub(super) unseen_bytes_max: usize,
-    /// The route's counts are without the bytes from here on: the position tells them, so a request need not.
+    /// The position up to which the route has counted bytes. The rest follows from the position, so requests need not
+    /// count.
     counted_to: (u128, usize),
-    /// Bytes that were made ahead and are not counted yet.
+    /// Prefetched bytes that were used but not counted yet.
     pub(super) prefetched_bytes: u64,
     pub(super) prefetch: Option<Box<Prefetched>>,
-    /// Looks since streams were last asked for and there was no room.
+    /// Checks since the last request for streams found no room.
     pub(super) looks_without_room: u32,
 }
 
@@ -59,19 +60,19 @@ impl<A: StreamKind> Stream<A> {
         }
     }
 
-    /// Starts over with another key.
+    /// Restarts with another key.
     pub(super) fn replace(&mut self, route: &Route, session: Session<StreamKey>, iv: u128) {
         self.hand_in(route);
         route.begin_anew(session.cost);
         self.session = session;
-        // The streams are of the old key.
+        // The streams belong to the old key.
         self.prefetch = None;
         self.iv = iv;
         self.place(route, iv, 0);
         self.begin_strategy(route);
     }
 
-    /// Follows the accelerator's options if they have changed.
+    /// Applies the accelerator's options if they have changed.
     pub(super) fn follow_options(&mut self, route: &Route) {
         if let Some(options) = route.follow_options() {
             let stream_bytes = options.cipher_blocks << self.kind.block_shift();
@@ -103,7 +104,7 @@ impl<A: StreamKind> Stream<A> {
         route.hand_in(self.session.device(), self.session.params().algorithm);
     }
 
-    /// XORs keystream onto `data` and goes on behind it.
+    /// XORs keystream onto `data` and advances past it.
     #[inline(always)]
     pub(super) fn apply(&mut self, route: &Route, data: InOutBuf<'_, '_, u8>) {
         match self.unseen_bytes_left.checked_sub(data.len()) {
@@ -115,7 +116,7 @@ impl<A: StreamKind> Stream<A> {
         }
     }
 
-    /// The whole of a request on this thread.
+    /// Processes a whole request on this thread.
     #[inline(always)]
     fn apply_inline(&mut self, route: &Route, data: InOutBuf<'_, '_, u8>) {
         let bytes = data.len();
@@ -123,8 +124,8 @@ impl<A: StreamKind> Stream<A> {
         self.advance(route, bytes);
     }
 
-    /// Kernels are called from here, everything else from functions of its own: what the others
-    /// need on the stack would cost the kernels 0.5 ns of 7.
+    /// Calls only kernels directly. Everything else is in separate functions, whose stack frames would cost the kernels
+    /// 0.5 ns of 7.
     #[inline(always)]
     pub(super) fn apply_here(
         &mut self,
@@ -178,7 +179,7 @@ impl<A: StreamKind> Stream<A> {
         self.look_again(route);
     }
 
-    /// Goes to another position.
+    /// Moves to another position.
     pub(super) fn place(&mut self, route: &Route, counter: u128, skip: usize) {
         self.count_bytes(route);
         (self.counter, self.skip) = (counter, skip);
@@ -219,7 +220,7 @@ impl<A: StreamKind> Stream<A> {
         advanced_within(counter, blocks as u128, self.kind.counter_mask())
     }
 
-    /// A request that may gain from help.
+    /// Processes a request that may gain from help.
     #[cold]
     #[inline(never)]
     fn apply_long(&mut self, route: &Route, data: InOutBuf<'_, '_, u8>) {
@@ -263,13 +264,13 @@ impl<A: StreamKind> Stream<A> {
         if bytes <= stripe_bytes {
             return self.apply_inline(route, data);
         }
-        // Stripes begin at blocks: the rest of a block begun earlier goes first.
+        // Stripes begin at blocks, so the rest of a partly used block goes first.
         let block_shift = self.kind.block_shift();
         let head_bytes = self.skip.wrapping_neg() & (self.block_bytes() - 1);
         let mut counter = self.counter;
         let next = self.counter_after(counter, (head_bytes > 0).into());
         self.session.keyed.prepare(next);
-        // With the key at hand even if its device is withdrawn by now: the request is under way.
+        // A request in progress keeps its key, even if the device has been withdrawn.
         let Some(keyed) = self.session.keyed.shared() else {
             return self.apply_inline(route, data);
         };
@@ -289,7 +290,7 @@ impl<A: StreamKind> Stream<A> {
         self.session.keyed.seek(self.counter, self.skip);
     }
 
-    /// See [`AcceleratedCtr::prefill`](crate::cipher::AcceleratedCtr::prefill).
+    /// Implements [`AcceleratedCtr::prefill`](crate::cipher::AcceleratedCtr::prefill).
     pub(super) fn prefill(&mut self, route: &Route, budget: Duration) -> usize {
         if self
             .prefetch
@@ -318,7 +319,7 @@ impl<A: StreamKind> Stream<A> {
             .map_or(0, |prefetch| prefetch.bytes())
     }
 
-    /// Streams that a worker fills, from here on; without room for them, none.
+    /// Creates streams from here on, for a worker to fill, or none if there is no room.
     pub(super) fn begin_prefetch(&mut self, route: &Route) {
         let Some(engine) = route.engine() else {
             return;
@@ -330,8 +331,8 @@ impl<A: StreamKind> Stream<A> {
         self.call_worker(route);
     }
 
-    /// By a long request of a session that was promised streams and may have found no room for them:
-    /// asks again every [`LOOKS_PER_RETRY`] looks, since others let go of theirs.
+    /// Requests streams again at every [`LOOKS_PER_RETRY`]th long request of a session under [`Strategy::Prefetch`]
+    /// that found no room: others may have released theirs.
     pub(super) fn retry_prefetch(&mut self, route: &Route) {
         if route.strategy() != Strategy::Prefetch || self.prefetch.is_some() {
             return;
@@ -353,7 +354,7 @@ impl<A: StreamKind> Stream<A> {
             StreamKey::Driver(_) => return None,
             StreamKey::Kept(kept) => Arc::clone(&kept.key),
             StreamKey::Other(key) => Arc::clone(key),
-            // Of its own: the session's may go away while a worker uses it.
+            // A separate key, because the session's may be dropped while a worker uses it.
             _ => {
                 let algorithm = self.session.params().algorithm;
                 keystream(engine.cpu, algorithm, self.session.key()).ok()?
@@ -380,7 +381,7 @@ impl<A: StreamKind> Stream<A> {
         Some(Box::new(Prefetched::new(consumer, worker)))
     }
 
-    /// Has the streams refilled, where there is enough to fill.
+    /// Makes the worker refill the streams, if they have one.
     fn call_worker(&self, route: &Route) {
         let (Some(engine), Some(prefetch)) = (route.engine(), &self.prefetch) else {
             return;
@@ -390,7 +391,7 @@ impl<A: StreamKind> Stream<A> {
         }
     }
 
-    /// Does a request with keystream that is there, if it is to be. Else gives `data` back.
+    /// Processes a request with prefetched keystream, if the streams are to serve it. Otherwise returns `data`.
     pub(super) fn apply_prefetched<'a>(
         &mut self,
         route: &Route,
@@ -440,7 +441,7 @@ impl<A: StreamKind> Stream<A> {
         self.prefetched_bytes += taken.ready;
         prefetch.taken += taken;
         if taken.ready == 0 && prefetch.worker.is_none() {
-            // Used up, and nobody refills it.
+            // Used up, and no worker refills it.
             prefetch.is_active = false;
         }
         let bytes_min = || route.with_pace(|pace| pace.bytes_before_streams_tell());
@@ -457,14 +458,14 @@ impl<A: StreamKind> Stream<A> {
             self.prefetch = None;
             route.with_pace(Pace::prefetch_failed);
         }
-        // A session that moved in between has looked while the streams were out of its hands.
+        // A session that moved during the call made its check without these streams.
         let is_active = self.prefetch.as_ref().is_some_and(|it| it.is_active);
         if !is_active || self.unseen_bytes_max != 0 {
             self.look_again(route);
         }
     }
 
-    /// The position has changed: what is made ahead is to lie ahead of it.
+    /// Moves the prefetch streams to the new position.
     #[cold]
     pub(super) fn prefetch_from_here(&mut self, route: &Route) {
         let (counter, skip) = (self.counter, self.skip);
@@ -476,12 +477,12 @@ impl<A: StreamKind> Stream<A> {
 
     #[inline(always)]
     pub(super) fn check_remaining(&self, data_len: usize) -> Result<(), StreamCipherError> {
-        // No buffer has 2^64 blocks, so nothing ends while the high half has room.
+        // No buffer has 2^64 blocks, so the stream cannot end while the high half is not at its maximum.
         let block = self.block();
         if self.kind.counter_bits() == 128 && (block >> 64) as u64 != u64::MAX {
             return Ok(());
         }
-        // A block begun counts as used, and one of these as begun.
+        // A partly used block counts as used, and the data may end in another.
         let blocks = (data_len >> self.kind.block_shift()) as u128 + 2;
         if self.last_block() - block >= blocks {
             return Ok(());
@@ -489,7 +490,7 @@ impl<A: StreamKind> Stream<A> {
         self.check_remaining_near_the_end(block, data_len)
     }
 
-    /// As ctr::Ctr128BE: with b bits that count, 2^b - 1 blocks from the IV, and a block begun
+    /// Applies the rule of ctr::Ctr128BE: with a b-bit counter, 2^b - 1 blocks from the IV, where a partly used block
     /// counts as used.
     #[cold]
     fn check_remaining_near_the_end(
@@ -513,18 +514,18 @@ impl<A: StreamKind> Stream<A> {
         }
     }
 
-    /// The number of the block that the next byte is of, counted from the IV.
+    /// Returns the number of the next byte's block, counted from the IV.
     #[inline(always)]
     pub(super) fn block(&self) -> u128 {
         self.counter.wrapping_sub(self.iv) & self.kind.counter_mask()
     }
 
-    /// The number of the block that is never used.
+    /// Returns the number of the block that is never used.
     pub(super) fn last_block(&self) -> u128 {
         self.kind.counter_mask()
     }
 
-    /// Begins to count the bytes until the next look at clock and pool.
+    /// Starts counting bytes until the next check of clock and pool.
     pub(super) fn look_again(&mut self, route: &Route) {
         let unseen = self.unseen_bytes_max - self.unseen_bytes_left;
         let unseen_bytes_max = route.look_at_stream(unseen);

@@ -1,4 +1,4 @@
-//! Stream ciphers whose key and position are set apart.
+//! Stream ciphers with separate key and position.
 
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -25,7 +25,7 @@ use crate::work::algorithm::{Algorithm, Direction, Kind};
 use crate::work::counter::advanced_within;
 use crate::work::key_bytes;
 
-/// A stream cipher whose key and position are set apart.
+/// A stream cipher whose key and position are set separately.
 ///
 /// ```
 /// use oarlock::{Accelerator, Algorithm};
@@ -46,19 +46,19 @@ pub struct StreamContext {
     key: SharedKey<Keyed>,
     algorithm: Algorithm,
     kind: AnyStream,
-    /// Counter block of the next byte, and bytes of it that are used up.
+    /// The counter block of the next byte; `skip` bytes of it are used.
     counter: u128,
     skip: usize,
-    /// Keystream that was made ahead, for ciphers that are slow at single blocks; none for AES, whose contexts stay small
+    /// Prefetched keystream, for ciphers that are slow with single blocks. AES has none, so its contexts stay small
     /// enough to be moved in registers.
     begun: Option<Box<Begun>>,
-    /// A request of fewer bytes is computed by the kernel, even if there is a session.
+    /// Shorter requests are computed by the kernel, even if there is a session.
     short_bytes: usize,
-    /// A request of fewer bytes is computed on the calling thread, even if the session computes it.
+    /// Shorter requests are computed on the calling thread, even by a session.
     helped_bytes: usize,
     /// Bytes that the kernel may still serve before a session is opened.
     kernel_bytes_left: usize,
-    /// Its own position is that of the last long request.
+    /// The session for long requests. Its own position is that of the last one.
     session: Option<Box<AcceleratedCtr<AnyStream>>>,
 }
 
@@ -72,7 +72,7 @@ enum Keyed {
 }
 
 impl Kernel for Keyed {
-    /// One that is made with its key has the same.
+    /// Creates a kernel without a key. One that cannot exist without a key is copied with it.
     #[inline(always)]
     fn unkeyed_in<'a>(&self, _: &Engine, place: &'a mut MaybeUninit<Self>) -> &'a mut Self {
         place.write(match self {
@@ -96,20 +96,21 @@ impl Kernel for Keyed {
 }
 
 impl StreamContext {
-    /// A stream cipher under `key`, at the beginning of the stream of an IV of zeros.
+    /// Creates a context under `key`, at the start of the stream for an IV of zeros.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] unless `algorithm` is a stream cipher that is built in; [`Error::InvalidKey`] unless `key` has
+    /// [`Error::InvalidInput`] unless `algorithm` is a built-in stream cipher; [`Error::InvalidKey`] unless `key` has
     /// [`Algorithm::key_bytes`].
     pub fn new(engine: &Arc<Engine>, algorithm: Algorithm, key: &[u8]) -> Result<Self, Error> {
         let (key, kind) = keyed(engine, algorithm, key)?;
         Ok(Self::with_key(key, kind))
     }
 
-    /// As [`new`](Self::new), but creates the context in `place`: moving one takes as long as encrypting a block.
+    /// Does the same as [`new`](Self::new), but creates the context in `place`: moving one takes as long as encrypting
+    /// a block.
     ///
     /// # Errors
-    /// Those of [`new`](Self::new); `place` is empty then.
+    /// Those of [`new`](Self::new); `place` is then empty.
     #[inline(always)]
     pub fn put(
         place: &mut Option<Self>,
@@ -119,12 +120,12 @@ impl StreamContext {
     ) -> Result<(), Error> {
         *place = None;
         let (key, kind) = keyed(engine, algorithm, key)?;
-        // Not by `insert`, which would make it elsewhere and copy it.
+        // `insert` would create it elsewhere and copy it.
         place.get_or_insert_with(|| Self::with_key(key, kind));
         Ok(())
     }
 
-    /// Makes a copy in `place`: one that is moved takes longer.
+    /// Creates a copy in `place`, which is faster than moving it there.
     #[inline(always)]
     pub fn clone_in(&self, place: &mut Option<Self>) {
         *place = None;
@@ -132,7 +133,7 @@ impl StreamContext {
         (copy.counter, copy.skip) = (self.counter, self.skip);
     }
 
-    /// At position 0.
+    /// Creates a context at position 0.
     #[inline(always)]
     fn with_key(key: SharedKey<Keyed>, kind: AnyStream) -> Self {
         let algorithm = key.algorithm();
@@ -152,10 +153,10 @@ impl StreamContext {
         }
     }
 
-    /// Takes `key`, of [`Algorithm::key_bytes`], in place of the one before. The position stays.
+    /// Replaces the key with `key`, of [`Algorithm::key_bytes`]. The position stays.
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] for another length; nothing has changed then.
+    /// [`Error::InvalidKey`] for another length; nothing is changed then.
     #[inline]
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
         self.key.set(key)?;
@@ -170,12 +171,12 @@ impl StreamContext {
         Ok(())
     }
 
-    /// Goes to byte `skip` of the block that is made of `counter`: for AES and other block ciphers
-    /// the whole counter block, in its low bits where a block is shorter, big-endian; for ChaCha20
-    /// the nonce in the upper 96 bits, big-endian, and the block counter in the low 32.
+    /// Moves to byte `skip` of the block made from `counter`. For AES and other block ciphers, `counter` is the
+    /// big-endian counter block, in the low bits if a block is shorter. For ChaCha20, the upper 96 bits are the nonce,
+    /// big-endian, and the low 32 are the block counter.
     ///
     /// # Panics
-    /// When a block has not so many bytes.
+    /// If `skip` is not less than the length of a block.
     pub fn set_counter(&mut self, counter: u128, skip: usize) {
         assert!(
             skip < self.block_bytes(),
@@ -188,13 +189,13 @@ impl StreamContext {
         }
     }
 
-    /// The position of the next byte, as [`set_counter`](Self::set_counter) takes it.
+    /// Returns the position of the next byte, in the form that [`set_counter`](Self::set_counter) takes.
     pub fn counter(&self) -> (u128, usize) {
         (self.counter, self.skip)
     }
 
-    /// XORs keystream onto `data` and goes on behind it. The counter wraps: that of ChaCha20 into
-    /// the first word of the nonce, as OpenSSL's does.
+    /// XORs keystream onto `data` and advances past it. The counter wraps; that of ChaCha20 carries into the first word
+    /// of the nonce, as in OpenSSL.
     pub fn apply(&mut self, mut data: InOutBuf<'_, '_, u8>) {
         if self.algorithm == Algorithm::ChaCha20 {
             let blocks_left = (1 << 32) - u64::from(self.counter as u32);
@@ -254,7 +255,7 @@ impl StreamContext {
                 Strategy::Auto | Strategy::Inline
             )
         {
-            // A session that does it inline has nothing to add to the kernel.
+            // An inline session would add nothing to the kernel.
             self.short_bytes = self.helped_bytes;
             return self.run_by_kernel(data);
         }
@@ -280,7 +281,7 @@ impl StreamContext {
         }
     }
 
-    /// Opens the session. Where none can be had, as under `reservation=exclusive`, the kernel goes on.
+    /// Opens the session. If that fails, as under `reservation=exclusive`, the kernel continues.
     fn open_session(&mut self) {
         let Kind::Stream { iv_bytes, .. } = self.algorithm.kind() else {
             return;
@@ -304,7 +305,7 @@ impl StreamContext {
         1 << self.kind.block_shift()
     }
 
-    /// Counts what the kernel has done for others to see; a session counts for itself.
+    /// Counts a kernel's request for the published statistics. A session counts its own.
     #[inline(always)]
     fn show(&self, bytes: usize) {
         let shown = self.key.engine().shown;
@@ -313,7 +314,7 @@ impl StreamContext {
 }
 
 impl Clone for StreamContext {
-    /// Shares the key. The copy has the position, and no session yet.
+    /// Shares the key. The copy has the position but no session yet.
     fn clone(&self) -> Self {
         let mut copy = Self::with_key(self.key.clone(), self.kind);
         (copy.counter, copy.skip) = (self.counter, self.skip);
@@ -335,7 +336,7 @@ fn first_look(key: &SharedKey<Keyed>) -> FirstLook {
     match &**key {
         Keyed::Aes(ctr) => FirstLook::aes_ctr(ctr.backend()),
         Keyed::ChaCha20(_) => FirstLook::CHACHA20,
-        // A kernel of ours, which makes many blocks at once.
+        // A kernel of ours, which computes many blocks at once.
         Keyed::Other(_) if kernel_backend(key.engine().cpu, key.algorithm()) != "rustcrypto" => {
             FirstLook::LEGACY
         }
@@ -356,7 +357,7 @@ fn new_begun(cpu: Cpu, algorithm: Algorithm) -> Box<Begun> {
     Box::new(Begun::new(cpu, algorithm, Ahead::of(cpu, algorithm)))
 }
 
-/// Makes the kernel of `algorithm` with `key`.
+/// Creates the kernel of `algorithm` with `key`.
 #[inline(always)]
 fn keyed(
     engine: &Arc<Engine>,
@@ -364,7 +365,7 @@ fn keyed(
     key: &[u8],
 ) -> Result<(SharedKey<Keyed>, AnyStream), Error> {
     let kind = stream_kind(algorithm)?;
-    // Each kernel is made where it stays: a choice among values would copy the chosen one.
+    // Each kernel is created in place: a choice among values would copy the chosen one.
     let key = match algorithm {
         Algorithm::Aes128Ctr | Algorithm::Aes192Ctr | Algorithm::Aes256Ctr => {
             let backend = Backend::preferred(engine.cpu);

@@ -22,7 +22,7 @@ const IV: [u8; 16] = [0xf0; 16];
 type Core = ctr::CtrCore<aes::Aes128, ctr::flavors::Ctr128BE>;
 type Oracle = StreamCipherCoreWrapper<Core>;
 
-/// Both at block `block` of the stream, where no seek in bytes leads.
+/// Returns both ciphers at block `block`, which may be out of reach of a seek in bytes.
 fn at_block(block: u128) -> (Oracle, AcceleratedCtr<Aes128>) {
     let mut core = Core::new(&KEY.into(), &IV.into());
     core.set_block_pos(block);
@@ -84,7 +84,7 @@ fn the_end_of_the_stream_is_where_rustcrypto_has_it() {
             }
         }
     }
-    // Where the checks look closer: 2^64 blocks before.
+    // Where the checks become exact, 2^64 blocks before the end.
     for before in [(1 << 64) - 1, 1 << 64, (1 << 64) + 1] {
         let (oracle, ours) = at_block(u128::MAX - before);
         for bytes in [0, 1, 1 << 40, isize::MAX as usize] {
@@ -114,7 +114,7 @@ fn beyond_the_end_the_unchecked_stream_goes_on_as_rustcryptos() {
     }
 }
 
-/// Whatever counts in the counter block: all but its last block can be used.
+/// All blocks but the last can be used, whatever part of the counter block counts.
 #[test]
 fn every_stream_ends_before_its_last_block() {
     let accelerator = Accelerator::builder().max_threads(0).build().unwrap();
@@ -129,7 +129,7 @@ fn every_stream_ends_before_its_last_block() {
         };
         let block_bytes = block_bytes as u128;
         if counter_bits == 128 {
-            // Its bytes are no number, and it is looked at above.
+            // Its length in bytes exceeds u128. Other tests cover it.
             continue;
         }
         let key = vec![3; algorithm.key_bytes()];
@@ -184,7 +184,7 @@ fn seeks_are_rustcryptos_for_every_kind_of_number() {
     ends!(i32 u32 u64 usize u128);
 }
 
-/// A device that computes with the kernels, and may be asked for anything.
+/// A device that computes with the kernels and accepts any algorithm.
 struct Driver(&'static str, u64);
 struct Slot(oarlock_kernels::aes::Ctr);
 
@@ -230,8 +230,8 @@ fn a_device_withdrawn_once_the_stripes_are_decided_on_leaves_none_undone() {
     let (mut expected, mut data) = (vec![0; 100_005], vec![0; 100_005]);
     oracle.apply_keystream(&mut expected);
     cipher.apply_keystream(&mut data[..5]);
-    // The only one left is a driver, whose sessions cannot be shared. No request looks between
-    // its choice of stripes and their start, so this is where a withdrawal may fall.
+    // Only a driver is left, whose sessions cannot be shared. A request does not check for withdrawals between choosing
+    // stripes and starting them, so one may happen here.
     accelerator.register(Arc::new(Driver("slow", 1))).unwrap();
     accelerator.withdraw("cpu");
     accelerator.withdraw("software");
@@ -241,7 +241,7 @@ fn a_device_withdrawn_once_the_stripes_are_decided_on_leaves_none_undone() {
         .stream
         .apply_in_stripes(&cipher.route, &request, (&mut data[5..]).into());
     assert!(data == expected);
-    // Nor does it if the session has moved there.
+    // The same holds after the session has moved there.
     let (mut again, mut oracle_again) = (vec![0; 100_000], vec![0; 100_000]);
     oracle.apply_keystream(&mut oracle_again);
     cipher.apply_keystream(&mut again[..3]);
@@ -258,7 +258,7 @@ fn a_session_that_moves_while_its_requests_are_passed_over_begins_anew() {
     let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
     let bytes = cipher.stream.unseen_bytes_max;
     let mut data = vec![0; bytes];
-    // The first stands alone, so the next would be passed over.
+    // The first request stands alone, so the next would skip its check.
     cipher.apply_keystream(&mut data[..bytes]);
     accelerator.withdraw("cpu");
     cipher.apply_keystream(&mut data[..bytes]);
@@ -309,14 +309,14 @@ fn a_session_without_room_for_streams_gets_them_once_another_has_gone() {
         second.prefetch_bytes() > 0
     });
     assert_eq!(asked, Some(LOOKS_PER_RETRY));
-    // They are where the stream is, and its requests look at them.
+    // They begin at the stream's position, and its requests use them.
     let (mut expected, mut data) = ([0; 1000], [0; 1000]);
     Oracle::new(&KEY.into(), &IV.into()).apply_keystream(&mut expected);
     assert!(second.prefill(Duration::MAX) > 0);
     second.apply_keystream(&mut data);
     assert_eq!(data, expected);
     assert_eq!(second.stream.prefetched_bytes, 1000);
-    // One that is to have none does not ask.
+    // A session with another strategy does not ask.
     drop(second);
     let mut inline = accelerator.ctr(&KEY, &IV).unwrap();
     inline.set_strategy(Strategy::Inline);
@@ -333,7 +333,7 @@ fn inline_requests_take_no_lock() {
         let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
         let mut forced = accelerator.ctr(&KEY, &IV).unwrap();
         forced.set_strategy(Strategy::Inline);
-        // The pool is there, so that its locks could be asked for.
+        // The pool exists, so that its locks could be taken.
         accelerator.0.pool();
         let (done, wait) = mpsc::channel();
         let requests = accelerator.0.with_every_lock_held(|| {
@@ -344,7 +344,7 @@ fn inline_requests_take_no_lock() {
                     cipher.seek(bytes);
                     cipher.set_iv(&IV).unwrap();
                 }
-                // Long enough for a look at clock and pool, not for a helper.
+                // Long enough to check clock and pool, but not for a helper.
                 let long_bytes = cipher.stream.unseen_bytes_max;
                 for _ in 0..2 {
                     cipher.apply_keystream(&mut data[..long_bytes]);
