@@ -1,7 +1,7 @@
 //! NIST elliptic curves: keys, ECDSA and ECDH.
 //!
-//! An aws-lc key has no lock and no state that an operation changes. A fork must not interrupt the first use of a curve,
-//! which initialises it under a lock, nor the random number generator.
+//! An aws-lc key has no lock and no state that an operation changes. A fork must not interrupt the first use of a
+//! curve, which initialises it under a lock, nor the random number generator.
 
 use std::fmt;
 use std::os::raw::{c_int, c_uint};
@@ -96,8 +96,8 @@ pub struct EcPublicKey {
 
 // SAFETY: an EC_KEY is memory that no thread owns.
 unsafe impl Send for EcPublicKey {}
-// SAFETY: aws-lc allows concurrent use of an EC_KEY while no thread changes it (include/openssl/ec_key.h, "EC key objects"),
-// and functions that take a const pointer do not change it. Only those are called after construction.
+// SAFETY: aws-lc allows concurrent use of an EC_KEY while no thread changes it (include/openssl/ec_key.h, "EC key
+// objects"), and functions that take a const pointer do not change it. Only those are called after construction.
 unsafe impl Sync for EcPublicKey {}
 
 impl EcPublicKey {
@@ -155,8 +155,8 @@ impl EcPublicKey {
         &output[..bytes]
     }
 
-    /// Verifies a DER signature of a digest (FIPS 186-5, 6.4.2). If the digest is longer than the curve's order, only its
-    /// first bits count.
+    /// Verifies a DER signature of a digest (FIPS 186-5, 6.4.2). If the digest is longer than the curve's order, only
+    /// its first bits count.
     ///
     /// # Errors
     /// [`Error::InvalidSignature`] if it was made for another key or digest, or is not DER.
@@ -225,7 +225,8 @@ pub struct EcPrivateKey(
 );
 
 impl EcPrivateKey {
-    /// Generates a key pair by drawing numbers until one is in range (FIPS 186-5, A.2.2), as the first almost always is.
+    /// Generates a key pair by drawing numbers until one is in range (FIPS 186-5, A.2.2), as the first almost always
+    /// is.
     ///
     /// # Errors
     /// [`Error::DeviceFailed`] if memory is exhausted.
@@ -252,8 +253,8 @@ impl EcPrivateKey {
         let pair = EcPublicKey::blank(curve)?;
         let number = private(&pair, scalar)?;
         let at = Point::new(curve)?;
-        // SAFETY: `at` and the number belong to this curve's group, which multiplies them in constant time; the key copies
-        // the point.
+        // SAFETY: `at` and the number belong to this curve's group, which multiplies them in constant time; the key
+        // copies the point.
         let done = unsafe {
             c_int::from(
                 EC_POINT_mul(
@@ -271,9 +272,9 @@ impl EcPrivateKey {
         Ok(Self(pair))
     }
 
-    /// Creates a key like [`new`](Self::new), with the public half encoded as for [`EcPublicKey::new`]. This saves about the
-    /// time of a signature. It does not check that the halves match: if they do not, neither ECDSA nor ECDH reveals the
-    /// private half.
+    /// Creates a key like [`new`](Self::new), with the public half encoded as for [`EcPublicKey::new`]. This saves
+    /// about the time of a signature. It does not check that the halves match: if they do not, neither ECDSA nor ECDH
+    /// reveals the private half.
     ///
     /// # Errors
     /// Those of [`new`](Self::new) and [`EcPublicKey::new`].
@@ -302,11 +303,11 @@ impl EcPrivateKey {
         scalar
     }
 
-    /// Signs a digest (FIPS 186-5, 6.4.1). Writes the DER signature to the beginning of `output` and returns its length. The
-    /// nonce is random and also depends on key and digest.
+    /// Signs a digest (FIPS 186-5, 6.4.1). Writes the DER signature to the beginning of `output` and returns its
+    /// length. The nonce is random and also depends on key and digest.
     ///
-    /// Before it uses the nonce's point, aws-lc checks that the point is on the curve (ec_point_mul_scalar_base). So a fault
-    /// in that multiplication, the longest step, produces no signature that would reveal the key.
+    /// Before it uses the nonce's point, aws-lc checks that the point is on the curve (ec_point_mul_scalar_base). So a
+    /// fault in that multiplication, the longest step, produces no signature that would reveal the key.
     ///
     /// # Errors
     /// [`Error::DeviceFailed`] if memory is exhausted or the machine computes wrongly.
@@ -316,8 +317,8 @@ impl EcPrivateKey {
         output: &mut [u8; SIGNATURE_BYTES_MAX],
     ) -> Result<usize, Error> {
         let mut bytes: c_uint = 0;
-        // SAFETY: the digest is passed with its length, `output` has room for a signature of any curve, and the key has a
-        // private half.
+        // SAFETY: the digest is passed with its length, `output` has room for a signature of any curve, and the key has
+        // a private half.
         let done = process::forks_wait_for(|| unsafe {
             ECDSA_sign(
                 0,

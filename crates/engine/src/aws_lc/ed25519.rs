@@ -56,13 +56,13 @@ impl Ed25519PrivateKey {
         &self.public
     }
 
-    /// Signs a message (RFC 8032, 5.1.6) twice, with two copies of the key, and returns the signature if both results are
-    /// equal.
+    /// Signs a message (RFC 8032, 5.1.6) twice, with two copies of the key, and returns the signature if both results
+    /// are equal.
     ///
-    /// The nonce depends only on key and message. If a fault changes one of two signatures of a message, the two reveal the
-    /// key, whether the fault is in a hash, a point or a bit of the public key in memory. Verifying the signature would also
-    /// find a point that is wrong each time, but it takes four times as long as signing, and does not find a hash that is
-    /// wrong each time.
+    /// The nonce depends only on key and message. If a fault changes one of two signatures of a message, the two reveal
+    /// the key, whether the fault is in a hash, a point or a bit of the public key in memory. Verifying the signature
+    /// would also find a point that is wrong each time, but it takes four times as long as signing, and does not find a
+    /// hash that is wrong each time.
     ///
     /// # Errors
     /// [`Error::DeviceFailed`] if the machine computes wrongly.
@@ -96,8 +96,8 @@ fn signed(message: &[u8], pair: &[u8; PAIR_BYTES]) -> [u8; SIGNATURE_BYTES] {
     signature
 }
 
-/// A public key: an encoded point (RFC 8032, 5.1.2). It is decoded only when a signature is verified; bytes that are no
-/// point verify none.
+/// A public key: an encoded point (RFC 8032, 5.1.2). It is decoded only when a signature is verified; bytes that
+/// encode no point verify no signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ed25519PublicKey([u8; KEY_BYTES]);
 

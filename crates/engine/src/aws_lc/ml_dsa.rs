@@ -121,8 +121,8 @@ impl MlDsaPublicKey {
     /// Verifies a signature of a message under a context (FIPS 204, algorithm 3).
     ///
     /// # Errors
-    /// [`Error::InvalidSignature`] if it was made for another key, message or context, and [`Error::InvalidInput`] for a
-    /// context of more than 255 bytes.
+    /// [`Error::InvalidSignature`] if it was made for another key, message or context, and [`Error::InvalidInput`] for
+    /// a context of more than 255 bytes.
     pub fn verify(&self, message: &[u8], context: &[u8], signature: &[u8]) -> Result<(), Error> {
         if signature.len() != self.0.set.signature_bytes() {
             return Err(Error::InvalidSignature);
@@ -166,8 +166,8 @@ impl MlDsaPrivateKey {
         Self::made(set, seed, no_memory)
     }
 
-    /// Creates a key from its expanded form (FIPS 204, algorithm 24), after checking that its numbers are in range and match
-    /// the parts of the public key in it.
+    /// Creates a key from its expanded form (FIPS 204, algorithm 24), after checking that its numbers are in range and
+    /// match the parts of the public key in it.
     ///
     /// # Errors
     /// [`Error::InvalidKey`] if it is not a valid private key.
@@ -228,13 +228,15 @@ impl MlDsaPrivateKey {
         self.0.write_public(output)
     }
 
-    /// Signs a message under a context (FIPS 204, algorithm 2, the hedged variant). Each call returns a different signature.
+    /// Signs a message under a context (FIPS 204, algorithm 2, the hedged variant). Each call returns a different
+    /// signature.
     ///
-    /// The result is not verified. The nonce depends on random bytes too, so no two signatures share one, and comparing a
-    /// faulty signature with another does not reveal the key.
+    /// The result is not verified. The nonce depends on random bytes too, so no two signatures share one, and comparing
+    /// a faulty signature with another does not reveal the key.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for a context of more than 255 bytes, and [`Error::DeviceFailed`] if memory is exhausted.
+    /// [`Error::InvalidInput`] for a context of more than 255 bytes, and [`Error::DeviceFailed`] if memory is
+    /// exhausted.
     pub fn sign(&self, message: &[u8], context: &[u8]) -> Result<Vec<u8>, Error> {
         let state = State::of(&self.0, EVP_DigestSignInit, context)?;
         let mut signature = vec![0; self.0.set.signature_bytes()];
@@ -283,8 +285,8 @@ impl State {
         let state = NonNull::new(unsafe { EVP_MD_CTX_new() }).ok_or_else(no_memory)?;
         let state = Self(state);
         let mut settings = ptr::null_mut();
-        // SAFETY: the state is empty, and owns the settings that it returns; it keeps a reference to the key. Hash function
-        // and engine may be null. The context is passed with its length and copied.
+        // SAFETY: the state is empty, and owns the settings that it returns; it keeps a reference to the key. Hash
+        // function and engine may be null. The context is passed with its length and copied.
         let done = unsafe {
             begin(
                 state.0.as_ptr(),

@@ -91,7 +91,8 @@ impl MlKem {
 pub struct MlKemPublicKey(Key);
 
 impl MlKemPublicKey {
-    /// Creates a key from its encoding after the checks of FIPS 203, 7.2: its length, and that each coefficient is reduced.
+    /// Creates a key from its encoding after the checks of FIPS 203, 7.2: its length, and that each coefficient is
+    /// reduced.
     ///
     /// # Errors
     /// [`Error::InvalidKey`] if it is not a valid public key.
@@ -173,7 +174,8 @@ impl MlKemPrivateKey {
     pub fn from_seed(set: MlKem, seed: &[u8; SEED_BYTES]) -> Result<Self, Error> {
         Self::made(set, |context, key| {
             let mut seed_bytes = SEED_BYTES;
-            // SAFETY: the context has its parameter set, `key` is a place for a key, and the seed has the length passed.
+            // SAFETY: the context has its parameter set, `key` is a place for a key, and the seed has the length
+            // passed.
             unsafe { EVP_PKEY_keygen_deterministic(context, key, seed.as_ptr(), &mut seed_bytes) }
         })
     }
@@ -208,7 +210,8 @@ impl MlKemPrivateKey {
         }
         // The encoding is: private key of the encryption scheme, public key, its hash, seed of rejected secrets.
         let public = &bytes[384 * set.rank()..][..set.public_key_bytes()];
-        // SAFETY: both slices are passed with their lengths, and aws-lc copies them; nothing else refers to the new key.
+        // SAFETY: both slices are passed with their lengths, and aws-lc copies them; nothing else refers to the new
+        // key.
         let key = unsafe {
             Pkey::taken(EVP_PKEY_kem_new_raw_key(
                 set.nid(),
@@ -259,12 +262,12 @@ impl MlKemPrivateKey {
         self.0.write_public(output)
     }
 
-    /// Writes the secret that `ciphertext` carries to `secret`. A ciphertext that was altered or created for another key
-    /// causes no error: it yields a secret that no peer shares (implicit rejection: FIPS 203, 6.3).
+    /// Writes the secret that `ciphertext` carries to `secret`. A ciphertext that was altered or created for another
+    /// key causes no error: it yields a secret that no peer shares (implicit rejection: FIPS 203, 6.3).
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] if the length of `ciphertext` is not [`MlKem::ciphertext_bytes`], and [`Error::DeviceFailed`]
-    /// if memory is exhausted.
+    /// [`Error::InvalidInput`] if the length of `ciphertext` is not [`MlKem::ciphertext_bytes`], and
+    /// [`Error::DeviceFailed`] if memory is exhausted.
     pub fn decapsulate(
         &self,
         ciphertext: &[u8],

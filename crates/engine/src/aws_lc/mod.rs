@@ -1,5 +1,5 @@
-//! Safe wrappers of aws-lc: RSA and modular exponentiation, elliptic curves, Ed25519, X25519, ML-KEM, ML-DSA, SHA-2, and the
-//! random number generator.
+//! Safe wrappers of aws-lc: RSA and modular exponentiation, elliptic curves, Ed25519, X25519, ML-KEM, ML-DSA, SHA-2,
+//! and the random number generator.
 #![allow(unsafe_code)]
 
 pub mod ec;
@@ -16,8 +16,8 @@ pub mod x25519;
 use crate::Error;
 use oarlock_threads::process;
 
-/// Frees aws-lc's state of the calling thread before the thread ends. Otherwise the thread's end would free it under locks
-/// of aws-lc, and a child forked at that moment would inherit them locked forever. Source: aws-lc,
+/// Frees aws-lc's state of the calling thread before the thread ends. Otherwise the thread's end would free it under
+/// locks of aws-lc, and a child forked at that moment would inherit them locked forever. Source: aws-lc,
 /// crypto/fipsmodule/rand/rand.c, `thread_local_states_list_lock`, and crypto/thread_pthread.c, `g_destructors_lock`.
 pub(crate) fn leave_thread() {
     // On other architectures, aws-lc-sys 0.47 has no binding for it.

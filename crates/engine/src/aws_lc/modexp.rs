@@ -53,7 +53,7 @@ impl SoftwareModulus {
     ) -> Result<Zeroizing<Vec<u8>>, Error> {
         let (number, rest) = (whole(Number::new(magnitude))?, whole(Number::new(&[]))?);
         let context = Context::new()?;
-        // SAFETY: all three are numbers, only this call writes to `rest`, and the context is valid.
+        // SAFETY: all three are numbers, of which this call owns the two that it changes, and the context is valid.
         let done = unsafe {
             BN_set_negative(number.get(), is_negative.into());
             BN_nnmod(rest.get(), number.get(), self.n.get(), context.0.as_ptr())
@@ -61,8 +61,8 @@ impl SoftwareModulus {
         self.bytes_of(&rest, done)
     }
 
-    /// Returns `base` ^ `exponent` mod n. The time depends only on n and on lengths. `base` and the result are less than n
-    /// and as long; the exponent may have any length.
+    /// Returns `base` ^ `exponent` mod n. The time depends only on n and on lengths. `base` and the result are less
+    /// than n and as long; the exponent may have any length.
     ///
     /// # Errors
     /// [`Error::DeviceFailed`] if memory is exhausted, and for exponents of more than 64 MiB.
@@ -70,8 +70,8 @@ impl SoftwareModulus {
         let [base, exponent, result] = [base, exponent, &[]].map(Number::new);
         let (base, exponent, result) = (whole(base)?, whole(exponent)?, whole(result)?);
         let context = Context::new()?;
-        // SAFETY: all are numbers, only this call writes to `result`, the context is valid, and the constants belong to this
-        // modulus.
+        // SAFETY: all are numbers, only this call writes to `result`, the context is valid, and the constants belong to
+        // this modulus.
         let done = unsafe {
             BN_mod_exp_mont_consttime(
                 result.get(),

@@ -5,20 +5,20 @@ use oarlock_kernels::random::fill_by_cpu;
 use oarlock_threads::process;
 use zeroize::Zeroizing;
 
-/// Fills `bytes` from this thread's generator, after mixing in 32 bytes from the CPU, or from the kernel if the CPU has no
-/// such instruction.
+/// Fills `bytes` from this thread's generator, after mixing in 32 bytes from the CPU, or from the kernel if the CPU has
+/// no such instruction.
 ///
-/// A generator that is copied together with its process would repeat itself. aws-lc reseeds after a fork. But it can detect
-/// that a virtual machine was restored from a snapshot, perhaps twice, only through SysGenID, which Linux lacks. Fresh bytes
-/// in each call make the copies differ: RDRAND takes 0.13 us for them on Zen 3, getrandom(2) 0.5.
+/// A generator that is copied together with its process would repeat itself. aws-lc reseeds after a fork. But it can
+/// detect that a virtual machine was restored from a snapshot, perhaps twice, only through SysGenID, which Linux lacks.
+/// Fresh bytes in each call make the copies differ: RDRAND takes 0.13 us for them on Zen 3, getrandom(2) 0.5.
 pub(crate) fn fill_random(bytes: &mut [u8]) {
     let mut fresh = Zeroizing::new([0; 32]);
     if !fill_by_cpu(&mut fresh) {
         process::fill_random(&mut fresh[..]);
     }
     process::forks_wait_for(|| {
-        // SAFETY: `bytes` is passed with its length, and `fresh` has the 32 bytes that are mixed in. The function returns 1
-        // or aborts.
+        // SAFETY: `bytes` is passed with its length, and `fresh` has the 32 bytes that are mixed in. The function
+        // returns 1 or aborts.
         unsafe {
             RAND_bytes_with_user_prediction_resistance(
                 bytes.as_mut_ptr(),

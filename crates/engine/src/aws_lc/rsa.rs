@@ -1,10 +1,10 @@
 //! RSA without padding, and the numbers of keys in aws-lc.
 //!
 //! aws-lc keeps a lock and a list of blindings in each key, and process-wide locks around its generator and its fork
-//! counter. A child that is forked while another thread is in an operation inherits them in that state: locked by a thread
-//! that the child does not have, or inconsistent, which aborts the process (rsa_blinding_get). So forks wait for operations.
-//! If a fork cannot wait long enough, the count of operations in each key shows the child that some were under way on
-//! threads it does not have. It then continues with a copy of the key.
+//! counter. A child that is forked while another thread is in an operation inherits them in that state: locked by a
+//! thread that the child does not have, or inconsistent, which aborts the process (rsa_blinding_get). So forks wait for
+//! operations. If a fork cannot wait long enough, the count of operations in each key shows the child that some were
+//! under way on threads it does not have. It then continues with a copy of the key.
 
 use std::fmt;
 use std::os::raw::c_int;
@@ -78,7 +78,8 @@ pub struct RsaSecretNumbers {
     pub primes: Option<RsaSecretPrimes>,
 }
 
-/// The primes and CRT numbers of a private key: big-endian, all padded to the length of the longer prime, and wiped on drop.
+/// The primes and CRT numbers of a private key: big-endian, all padded to the length of the longer prime, and wiped on
+/// drop.
 pub struct RsaSecretPrimes {
     /// One prime.
     pub p: Zeroizing<Vec<u8>>,
@@ -107,7 +108,8 @@ impl fmt::Debug for RsaSecretPrimes {
 }
 
 // SAFETY: no thread owns an RSA, and aws-lc allows concurrent use while no thread changes it (include/openssl/rsa.h,
-// "thread-safe"), which none does after `new`. Operations lock the blinding and Montgomery constants that they keep in it.
+// "thread-safe"), which none does after `new`. Operations lock the blinding and Montgomery constants that they keep in
+// it.
 unsafe impl Send for Handle {}
 // SAFETY: aws-lc allows concurrent use of an RSA while no thread changes it, which none does after `new`; the rest of a
 // handle is atomics.
@@ -124,8 +126,8 @@ impl SoftwareRsa {
         Self::new(unsafe { RSA_new_public_key(n.get(), e.get()) })
     }
 
-    /// Creates a private key with its primes, and checks its parts against each other in constant time: n = p q, d e = 1
-    /// modulo p - 1 and q - 1, and the CRT numbers. It does not check that p and q are primes.
+    /// Creates a private key with its primes, and checks in constant time that its parts match: n = p q, d e = 1 modulo
+    /// p - 1 and q - 1, and the CRT numbers. It does not check that p and q are primes.
     ///
     /// # Errors
     /// A message that says what is wrong with the key.
@@ -156,7 +158,8 @@ impl SoftwareRsa {
         })
     }
 
-    /// Creates a private key without primes. Only its public half is checked: see [`apply_private`](Self::apply_private).
+    /// Creates a private key without primes. Only its public half is checked: see
+    /// [`apply_private`](Self::apply_private).
     ///
     /// # Errors
     /// A message that says what is wrong with the key.
@@ -200,8 +203,8 @@ impl SoftwareRsa {
 
     /// Returns `operand` ^ d mod n for a private key. Both are as long as n, and 1 < `operand` < n - 1.
     ///
-    /// aws-lc blinds the operation and checks the result with the public exponent (rsa_default_private_transform), so it is
-    /// not checked again here.
+    /// aws-lc blinds the operation and checks the result with the public exponent (rsa_default_private_transform), so
+    /// it is not checked again here.
     pub(crate) fn apply_private(&self, operand: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
         self.apply(RSA_sign_raw, operand)
     }
@@ -256,11 +259,12 @@ impl SoftwareRsa {
         let mut result = Zeroizing::new(vec![0; self.bytes]);
         let mut written = 0;
         let handle = self.handle()?;
-        // If a fork falls between check and count, the child finds no lock taken: it does not have this thread, which has
-        // not used the key yet.
+        // If a fork falls between check and count, the child finds no lock taken: it does not have this thread, which
+        // has not used the key yet.
         handle.under_way.fetch_add(1, Ordering::SeqCst);
         let done = process::forks_wait_for(|| {
-            // SAFETY: the key is complete; the result has room for the modulus, and the operand is passed with its length.
+            // SAFETY: the key is complete; the result has room for the modulus, and the operand is passed with its
+            // length.
             unsafe {
                 transform(
                     handle.rsa.as_ptr(),
@@ -293,8 +297,8 @@ impl SoftwareRsa {
             return Ok(handle);
         }
         if handle.under_way.load(Ordering::SeqCst) == 0 {
-            // Another thread of the child that reads the count now may see this child's own operation, and make an unneeded
-            // copy.
+            // Another thread of the child that reads the count now may see this child's own operation, and make an
+            // unneeded copy.
             let generation = process::fork_generation();
             handle.generation.store(generation, Ordering::SeqCst);
             return Ok(handle);
@@ -308,8 +312,8 @@ impl SoftwareRsa {
             self.handle
                 .compare_exchange(found, fresh, Ordering::AcqRel, Ordering::Acquire);
         let current = match swapped {
-            // Leak the previous handle: a lock in it may never be released, and a thread that the child lacks may have been
-            // changing it.
+            // Leak the previous handle: a lock in it may never be released, and a thread that the child lacks may have
+            // been changing it.
             Ok(_) => fresh,
             Err(current) => {
                 // SAFETY: this thread has just created it, and no other thread has seen it.
@@ -362,8 +366,8 @@ impl Drop for Handle {
 /// `rsa` is a key. Its lock may be held, and the state that the lock guards may be half changed.
 unsafe fn copy(rsa: NonNull<RSA>) -> Option<NonNull<RSA>> {
     let [mut n, mut e, mut d, mut p, mut q, mut dp, mut dq, mut qinv] = [ptr::null(); 8];
-    // SAFETY: the caller guarantees a key; each place receives a pointer to a number. The lock does not guard those, and
-    // nothing changes them after construction.
+    // SAFETY: the caller guarantees a key; each place receives a pointer to a number. The lock does not guard those,
+    // and nothing changes them after construction.
     unsafe {
         RSA_get0_key(rsa.as_ptr(), &mut n, &mut e, &mut d);
         RSA_get0_factors(rsa.as_ptr(), &mut p, &mut q);
@@ -393,8 +397,8 @@ unsafe fn copy(rsa: NonNull<RSA>) -> Option<NonNull<RSA>> {
 type Transform =
     unsafe extern "C" fn(*mut RSA, *mut usize, *mut u8, usize, *const u8, usize, c_int) -> c_int;
 
-/// A BIGNUM, wiped on drop. It is null if memory is exhausted, which RSA_new_*_key treats as a missing part, or if there was
-/// no number to copy.
+/// A BIGNUM, wiped on drop. It is null if memory is exhausted, which RSA_new_*_key treats as a missing part, or if
+/// there was no number to copy.
 pub(super) struct Number(*mut BIGNUM);
 
 impl Number {
@@ -421,8 +425,7 @@ impl Drop for Number {
     }
 }
 
-/// Returns the reason of this thread's last failure, and clears the queue.
-/// Returns the reason of this thread's last failure, and clears it.
+/// Returns the reason of this thread's last failure, and clears the error queue.
 fn last_reason() -> i32 {
     // SAFETY: the error queue belongs to this thread and may be empty. The low 12 bits are the reason
     // (include/openssl/err.h).
@@ -441,8 +444,8 @@ impl SoftwareRsa {
 
         let e = Number::new(&[1, 0, 1]);
         let (mut bytes, mut len) = (std::ptr::null_mut(), 0);
-        // SAFETY: the key, the number and the output belong to this block; the bytes are copied before they are freed, and
-        // everything is freed once.
+        // SAFETY: the key, the number and the output belong to this block; the bytes are copied before they are freed,
+        // and everything is freed once.
         unsafe {
             let rsa = RSA_new();
             let bits = c_int::try_from(bits).unwrap_or(0);

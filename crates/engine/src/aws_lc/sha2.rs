@@ -1,8 +1,9 @@
 //! SHA-2 (FIPS 180-4) with RustCrypto's traits.
 //!
-//! Only the compression function comes from aws-lc or, for SHA-512 on CPUs with AVX2, from the kernels. Buffers, padding and
-//! HMAC are RustCrypto's, so an HMAC key is two states of 32 or 64 bytes, where aws-lc's contexts have 112 and 216.
-//! RustCrypto's own compression executes CPUID three times at its first use, which takes 4 us each on a virtual machine.
+//! Only the compression function comes from aws-lc or, for SHA-512 on CPUs with AVX2, from the kernels. Buffers,
+//! padding and HMAC are RustCrypto's, so an HMAC key is two states of 32 or 64 bytes, where aws-lc's contexts have 112
+//! and 216. RustCrypto's own compression executes CPUID three times at its first use, which takes 4 us each on a
+//! virtual machine.
 
 use std::mem::MaybeUninit;
 #[cfg(target_arch = "x86_64")]
@@ -115,8 +116,8 @@ impl Blocks512 {
         }
         let mut context = MaybeUninit::<SHA512_CTX>::uninit();
         let at = context.as_mut_ptr();
-        // SAFETY: every field of the context is written except its buffer, which is marked as empty, and whole blocks leave
-        // it empty. aws-lc reads exactly the bytes of the slice.
+        // SAFETY: every field of the context is written except its buffer, which is marked as empty, and whole blocks
+        // leave it empty. aws-lc reads exactly the bytes of the slice.
         unsafe {
             (&raw mut (*at).h).write(self.state);
             (&raw mut (*at).Nl).write(0);

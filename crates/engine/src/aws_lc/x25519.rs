@@ -49,8 +49,8 @@ impl X25519PrivateKey {
         public
     }
 
-    /// Writes the secret shared with `peer`, and returns whether it was contributory. If not, `peer` has small order, the
-    /// secret is all zeros, and it must not be used (RFC 7748, 6.1).
+    /// Writes the secret shared with `peer`, and returns whether it was contributory. If not, `peer` has small order,
+    /// the secret is all zeros, and it must not be used (RFC 7748, 6.1).
     #[must_use]
     pub fn agree(&self, peer: &[u8; BYTES], secret: &mut [u8; BYTES]) -> bool {
         // SAFETY: all three pointers refer to 32 bytes.
