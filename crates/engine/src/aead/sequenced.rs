@@ -212,8 +212,8 @@ impl SequencedAead {
     /// Encrypts the next message and returns its tag.
     ///
     /// # Errors
-    /// Those of [`AcceleratedAead::seal`], after which the number is used up too. [`Error::InvalidInput`] if all 2^64 -
-    /// 1 numbers are used up: a new key is needed.
+    /// Those of [`AcceleratedAead::seal`], after which the number is used up too. [`Error::InvalidInput`] if all
+    /// numbers up to 2^64 - 2 are used up: a new key is needed.
     pub fn seal_next(
         &mut self,
         aad: &[u8],

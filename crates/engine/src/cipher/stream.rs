@@ -381,7 +381,7 @@ impl<A: StreamKind> Stream<A> {
         Some(Box::new(Prefetched::new(consumer, worker)))
     }
 
-    /// Makes the worker refill the streams, if they have one.
+    /// Makes the worker refill the streams if enough is missing.
     fn call_worker(&self, route: &Route) {
         let (Some(engine), Some(prefetch)) = (route.engine(), &self.prefetch) else {
             return;

@@ -265,7 +265,7 @@ impl fmt::Debug for Policy<'_> {
 
 /// The length of a master salt and of the session salt derived from it, except for AES-GCM.
 const SALT_BYTES: usize = 14;
-/// RFC 7714, section 8.1.
+/// The length of a salt for AES-GCM (RFC 7714, 8.1).
 const AEAD_SALT_BYTES: usize = 12;
 const AEAD_TAG_BYTES: usize = 16;
 /// The length of E and the SRTCP index, and of the roll-over counter.

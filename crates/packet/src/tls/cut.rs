@@ -94,7 +94,7 @@ impl Cut {
 pub(super) const HEADER_BYTES: usize = 5;
 /// The length of content type and tag.
 pub(super) const BEHIND_BYTES: usize = 1 + TAG_BYTES;
-/// RFC 8446, 5.1.
+/// The longest content of a record (RFC 8446, 5.1).
 pub(super) const CONTENT_BYTES_MAX: usize = 1 << 14;
-/// RFC 8449, 4.
+/// The lowest limit (RFC 8449, 4).
 const LIMIT_MIN: u16 = 64;

@@ -354,5 +354,5 @@ fn record_bytes(buffer: &[u8], content_bytes_max: usize) -> Result<Option<usize>
 
 /// The most records in a run: 1 MiB if they are full.
 const AT_ONCE: usize = 64;
-/// RFC 8446, 5.2.
+/// The most bytes that encryption may add (RFC 8446, 5.2).
 const EXPANSION_BYTES_MAX: usize = 256;

@@ -105,7 +105,7 @@ impl KeySet {
         Ok(set)
     }
 
-    /// RFC 8446, 7.3.
+    /// Derives the keys from a secret (RFC 8446, 7.3).
     fn derive(engine: &Arc<Engine>, suite: Suite, secret: Secret) -> Result<Self, Error> {
         let mut key = Zeroizing::new([0; KEY_BYTES_MAX]);
         let key = &mut key[..suite.key_bytes()];
@@ -171,7 +171,7 @@ impl KeySet {
         Ok(first)
     }
 
-    /// RFC 8446, 5.3.
+    /// Returns the nonce of a record (RFC 8446, 5.3).
     #[inline]
     fn nonce(&self, sequence: u64) -> [u8; NONCE_BYTES] {
         let mut nonce = *self.iv;

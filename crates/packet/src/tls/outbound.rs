@@ -141,7 +141,7 @@ impl Outbound {
         &self.cut
     }
 
-    /// Sets how records are cut and padded from now on.
+    /// Sets how [`seal_stream`](Self::seal_stream) cuts and pads records, and the longest record of both methods.
     pub fn set_cut(&mut self, cut: Cut) {
         self.cut = cut;
     }

@@ -47,5 +47,5 @@ impl Epoch {
     }
 }
 
-/// RFC 9147, 8.
+/// The last epoch (RFC 9147, 8).
 const EPOCH_MAX: u64 = (1 << 48) - 1;

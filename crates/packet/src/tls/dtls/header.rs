@@ -119,7 +119,7 @@ impl Format {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Number {
     start: usize,
-    /// 1 or 2.
+    /// The length of the number: 1 or 2.
     bytes: usize,
 }
 

@@ -225,7 +225,7 @@ impl fmt::Debug for Inbound {
 const WINDOW: usize = 64;
 /// Two bits distinguish them.
 const EPOCHS_MAX: u64 = 4;
-/// RFC 9147, 4.5.3.
+/// The most forgeries in an epoch (RFC 9147, 4.5.3).
 const FORGERIES_MAX: u64 = 1 << 36;
 /// A quarter of the numbers that 8 bits distinguish; below, of those that 16 bits do.
 const AT_ONCE_SHORT: usize = 64;
