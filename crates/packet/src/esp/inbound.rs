@@ -51,7 +51,7 @@ impl Inbound {
         self.parts.hand_in_what_was_shared();
     }
 
-    /// Returns the limit on threads, which can be changed while packets flow.
+    /// Returns the limit on helper threads, which can be changed while packets flow.
     pub fn workers(&self) -> &Workers {
         self.parts.flow.workers()
     }

@@ -56,7 +56,7 @@ impl Outbound {
         self.parts.hand_in_what_was_shared();
     }
 
-    /// Returns the limit on threads, which can be changed while packets flow.
+    /// Returns the limit on helper threads, which can be changed while packets flow.
     pub fn workers(&self) -> &Workers {
         self.parts.flow.workers()
     }

@@ -235,7 +235,7 @@ impl Inbound {
         self.content_bytes_max = CONTENT_BYTES_MAX.min(usize::from(limit.max(1)) - 1);
     }
 
-    /// Returns the limit on threads, which can be changed while records flow.
+    /// Returns the limit on helper threads, which can be changed while records flow.
     pub fn workers(&self) -> &Workers {
         self.side.flow.workers()
     }

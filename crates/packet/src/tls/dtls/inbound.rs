@@ -199,7 +199,7 @@ impl Inbound {
         self.epochs.last().map_or(0, |known| known.forgeries)
     }
 
-    /// Returns the limit on threads, which can be changed while records flow.
+    /// Returns the limit on helper threads, which can be changed while records flow.
     pub fn workers(&self) -> &Workers {
         self.flow.workers()
     }

@@ -94,7 +94,7 @@ impl Outbound {
         self.cut = cut;
     }
 
-    /// Returns the limit on threads, which can be changed while records flow.
+    /// Returns the limit on helper threads, which can be changed while records flow.
     pub fn workers(&self) -> &Workers {
         self.flow.workers()
     }
