@@ -1,4 +1,4 @@
-//! Public-key requests in a queue: what of it is computed together, and by whom.
+//! Public-key requests in a queue: which are computed together, and by which backend.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,15 +20,14 @@ use oarlock_threads::page::Gauge;
 use oarlock_threads::pool::Background;
 use oarlock_threads::process;
 
-/// Computes what the queue of jobs holds: in lanes, alone by aws-lc, or by the device that holds the
-/// key.
+/// Computes the jobs of the queue: in lanes, alone by aws-lc, or on the device that holds the key.
 pub(crate) struct Batches(Lanes);
 
 /// A job.
 pub(crate) enum Work {
-    /// A number to be raised to a power, which others like it can be computed together with.
+    /// A modular exponentiation, which can be batched with others of its class.
     Power(PublicKeyRequest),
-    /// Anything else that a key is asked for.
+    /// Any other operation of a key.
     Key(KeyRequest),
 }
 
@@ -121,7 +120,7 @@ impl Batcher for Batches {
     }
 }
 
-/// Gives requests to the devices that hold their keys, to each as many at once as there are.
+/// Passes requests to the devices that hold their keys, all requests of one device in one call.
 fn by_holders(
     mut requests: Vec<(usize, PublicKeyRequest)>,
     answer: &mut dyn FnMut(usize, Outcome<Buffer>),
@@ -140,24 +139,24 @@ fn by_holders(
     }
 }
 
-/// The public-key requests of an accelerator that wait. When it goes, they are cancelled.
+/// The queue of an accelerator's public-key requests. When it is dropped, they are cancelled.
 pub(crate) struct Jobs(Arc<Queue<Batches>>);
 
 impl Jobs {
-    /// Makes a queue of at most `jobs_max` jobs, for callers that compute on as many CPUs as `cpus` says.
+    /// Makes a queue of at most `jobs_max` jobs, for callers that compute on `cpus()` CPUs at once.
     pub(crate) fn new(cpu: Cpu, jobs_max: usize, cpus: fn() -> usize) -> Self {
         let batches = Batches(Lanes::new(cpu));
         Self(Arc::new(Queue::new(batches, jobs_max, cpus)))
     }
 
-    /// Before there are jobs.
+    /// Publishes counts as `shown`. Call this before there are jobs.
     pub(crate) fn show(&mut self, shown: Shown) {
         if let Some(queue) = Arc::get_mut(&mut self.0) {
             queue.batcher.0.show(shown);
         }
     }
 
-    /// What computes several at once, and how many.
+    /// Returns the name of the backend that computes batches, and its number of lanes.
     pub(crate) fn lanes(&self) -> Option<(&'static str, usize)> {
         self.0.batcher.0.names()
     }
@@ -170,7 +169,7 @@ impl Jobs {
         }
     }
 
-    /// Computes requests of one batch key on this thread. In their order.
+    /// Computes requests of one batch key on this thread, and returns their results in order.
     pub(crate) fn together(
         &self,
         key: BatchKey,
@@ -213,7 +212,7 @@ impl Jobs {
         }
     }
 
-    /// Puts what `make` makes of `buffers` into the queue, unless that is full.
+    /// Puts the request that `make` builds from `buffers` into the queue, unless the queue is full.
     pub(crate) fn submit<R, W: Into<Work>, T: 'static>(
         &self,
         buffers: R,
@@ -230,15 +229,15 @@ impl Jobs {
         }
     }
 
-    /// What pool threads are asked to do, if one more should and may come, of `servers_max`.
+    /// Returns the work for another pool thread, if one is needed and fewer than `servers_max` serve the queue.
     pub(crate) fn enlist(&self, servers_max: usize, for_call: bool) -> Option<Arc<dyn Background>> {
         let is_needed = self.0.enlist(servers_max, for_call);
         is_needed.then(|| Arc::clone(&self.0) as Arc<dyn Background>)
     }
 
-    /// What comes of a request of a caller who waits: `alone`, if a CPU is free and so nobody else
-    /// waits, or if there are no lanes to meet others in; else that of the request that `make` makes,
-    /// together with others, for which `serve` may have pool threads come.
+    /// Computes a request whose caller waits. It runs `alone` if a CPU is free, so that no other caller waits, or if
+    /// there are no lanes to batch it in. Otherwise it queues the request that `make` makes, to be computed together
+    /// with others; `serve` may wake pool threads for them.
     pub(crate) fn call(
         &self,
         key: BatchKey,
@@ -259,8 +258,8 @@ impl Jobs {
         let job = self.0.enter(request.into(), JobOptions::default(), true);
         serve();
         if !self.0.is_served() {
-            // Threads that were woken with this one's last result enter too, before one of all leads.
-            // A sandbox may kill a process that yields.
+            // Threads that the last batch's results woke queue their requests too before one of them leads the next
+            // batch. A sandbox may kill a process that yields.
             if !process::is_sandboxed_by_now() {
                 std::thread::yield_now();
             }
@@ -268,8 +267,8 @@ impl Jobs {
         self.0.wait(&job)
     }
 
-    /// As [`call`](Self::call), but on this thread and without the queue. Where lanes are faster even for one request, it
-    /// computes the request that `make` makes; everywhere else it runs `alone`.
+    /// Computes a request as [`call`](Self::call) does, but on this thread and without the queue. Where lanes are
+    /// faster even for one request, it computes the request that `make` makes; otherwise it runs `alone`.
     pub(crate) fn call_alone(
         &self,
         key: BatchKey,
@@ -285,7 +284,7 @@ impl Jobs {
         result
     }
 
-    /// Computes one request on this thread and in lanes, whatever that takes.
+    /// Computes one request in lanes on this thread, even where that is slower.
     pub(crate) fn in_lanes(&self, key: BatchKey, request: &PublicKeyRequest) -> Outcome<Buffer> {
         let mut result = Err(crate::Error::Cancelled);
         let lanes = &self.0.batcher.0;
@@ -300,5 +299,5 @@ impl Drop for Jobs {
     }
 }
 
-/// The most requests that a device which holds keys is given at once.
+/// The most requests that one call passes to a device that holds keys.
 const HELD_MAX: usize = 64;

@@ -1,12 +1,12 @@
-//! How many CPUs there are, and how many callers are busy on them.
+//! Counts the CPUs and the callers that are busy on them.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use oarlock_threads::process;
 
-/// CPUs that this process may use: affinity and cgroup quota. Read once, when first needed. One in a
-/// sandbox, where nothing is read, since that could be the end of the process.
+/// Returns the number of CPUs that this process may use, by affinity and cgroup quota. It is read once, when first
+/// needed. In a sandbox the answer is 1 and nothing is read, since reading could kill the process.
 pub(crate) fn cpus() -> usize {
     static CPUS: OnceLock<usize> = OnceLock::new();
     if process::is_sandboxed() {
@@ -15,7 +15,7 @@ pub(crate) fn cpus() -> usize {
     if let Some(cpus) = CPUS.get() {
         return *cpus;
     }
-    // It may have been asked for the first time long ago: live figures ask as the library is loaded.
+    // The last check may be long past: live figures ask for it when the library is loaded.
     if process::is_sandboxed_by_now() {
         return 1;
     }
@@ -23,8 +23,8 @@ pub(crate) fn cpus() -> usize {
     process::undivided(|| *CPUS.get_or_init(read))
 }
 
-/// How many callers may compute public-key requests at once: each needs a CPU. In a sandbox nobody
-/// knows how many there are, and nobody is to wait for another.
+/// Returns how many callers may compute public-key requests at once: each needs a CPU. In a sandbox the number of CPUs
+/// is unknown, and no caller is made to wait for another.
 #[cfg(feature = "rsa")]
 pub(super) fn callers_max() -> usize {
     if process::is_sandboxed() {
@@ -35,7 +35,7 @@ pub(super) fn callers_max() -> usize {
 }
 
 /// Callers with a long request under way; each has a core. The low half is the count, the high half the fork generation
-/// that it belongs to. A child counts from zero: the callers of its parent never end there.
+/// that it belongs to. A child counts from zero, since its parent's callers never finish there.
 #[derive(Default)]
 pub(super) struct Callers(AtomicU64);
 

@@ -1,4 +1,4 @@
-//! What all sessions of an accelerator share. It knows no session and no way of a request.
+//! What all sessions of an accelerator share. It knows nothing of sessions or how requests are served.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
@@ -32,8 +32,7 @@ use oarlock_threads::pool::{Limits, Pool, Scheduling};
 use oarlock_threads::prefetch::{Budget, Ring};
 use oarlock_threads::process;
 
-/// What all sessions of an accelerator share: options, costs, devices, counts, the pool and the queue
-/// of jobs.
+/// The state that all sessions of an accelerator share: options, costs, devices, counts, the pool and the job queue.
 pub struct Engine {
     options: RwLock<Options>,
     /// A copy of some `options`, for requests that must not wait for a lock.
@@ -45,11 +44,11 @@ pub struct Engine {
     pub(crate) machine: LiveMachine,
     pub(crate) registry: Arc<Registry>,
     pub(crate) totals: Totals,
-    /// Before the pool, so that it is dropped first: a thread that waits for a job then need not wait
-    /// for the pool.
+    /// It comes before the pool so that it is dropped first: a thread that waits for a job then need not wait for the
+    /// pool.
     #[cfg(feature = "rsa")]
     pub(crate) jobs: Jobs,
-    /// Made when first needed: making it reads how many CPUs there are.
+    /// Made when first needed: making it reads the number of CPUs.
     pool: OnceLock<Arc<Pool>>,
     /// One thread, for prefetch next to the consumer.
     idle_pool: OnceLock<Arc<Pool>>,
@@ -65,17 +64,17 @@ pub struct Engine {
 /// Options that long requests read.
 #[derive(Default)]
 pub(crate) struct Live {
-    /// Counts changes; sessions take theirs over when it moves.
+    /// Counts changes of the options; sessions follow them when it changes.
     version: AtomicUsize,
-    /// The most threads, or [`AUTO`] for one for each CPU.
+    /// The most threads, or [`AUTO`] for one per CPU.
     max_threads: AtomicUsize,
     cipher_threads: AtomicUsize,
 }
 
 const AUTO: usize = usize::MAX;
 
-/// The pools of guests, as long as one of them has them: a program that loads the provider into many library contexts
-/// gets helpers for one.
+/// The pools that guests share while at least one of them exists: a program that loads the provider into many library
+/// contexts gets the helpers of one.
 static SHARED: Mutex<Weak<Pool>> = Mutex::new(Weak::new());
 static SHARED_IDLE: Mutex<Weak<Pool>> = Mutex::new(Weak::new());
 
@@ -101,7 +100,7 @@ impl Live {
 }
 
 impl Engine {
-    /// Makes an engine with options that were checked.
+    /// Makes an engine from validated options.
     pub(crate) fn new(
         options: Options,
         cpu: Cpu,
@@ -131,18 +130,18 @@ impl Engine {
         }
     }
 
-    /// The CPU, less what a mask hides of it.
+    /// Returns the CPU, less the features that a mask hides.
     #[inline]
     pub fn cpu(&self) -> Cpu {
         self.cpu
     }
 
-    /// The cost of `algorithm` by this library's kernels on one thread.
+    /// Returns the cost of `algorithm` in this library's kernels on one thread.
     pub fn kernel_cost(&self, algorithm: Algorithm) -> Cost {
         kernel_cost(&self.costs, self.cpu, algorithm)
     }
 
-    /// The costs of the ways between cores, and where they come from.
+    /// Returns the costs of using several cores, and where they come from.
     pub fn machine_costs(&self) -> (MachineCosts, CostSource) {
         let (_, source) = self.costs.machine();
         let source = if self.machine.has_learned() {
@@ -164,24 +163,24 @@ impl Engine {
         stats
     }
 
-    /// Counts packets and records that a cipher and an HMAC have gone over, for others to see.
+    /// Counts packets and records computed by a cipher with an HMAC, for other processes to see.
     pub fn show_chained(&self, direction: Direction, requests: u64, bytes: u64) {
         self.shown
             .count_other(Other::Chained, direction, requests, bytes);
     }
 
-    /// Counts a job of OpenSSL's that was paused and never went on.
+    /// Counts an OpenSSL job that paused and was never resumed.
     pub fn show_abandoned(&self) {
         self.shown.add(Gauge::Abandoned, 1);
     }
 
-    /// The lanes for public keys, and how many there are.
+    /// Returns the name of the public-key lanes, and their number.
     #[cfg(feature = "rsa")]
     pub fn lanes(&self) -> Option<(&'static str, usize)> {
         self.jobs.lanes()
     }
 
-    /// Memory that keystream made ahead takes.
+    /// Returns the memory that prefetched keystream takes.
     pub fn prefetch_bytes(&self) -> usize {
         self.prefetched.taken()
     }
@@ -199,7 +198,7 @@ impl Engine {
         self.registry.withdraw(name)
     }
 
-    /// The devices, in order of registration.
+    /// Returns the devices, in order of registration.
     pub fn devices(&self) -> Vec<Arc<dyn Device>> {
         let entries = self.registry.list();
         entries
@@ -208,29 +207,29 @@ impl Engine {
             .collect()
     }
 
-    /// Before there are sessions.
+    /// Publishes counts as `shown`. Call this before there are sessions.
     pub(crate) fn show(&mut self, shown: Shown) {
         self.shown = shown;
         #[cfg(feature = "rsa")]
         self.jobs.show(shown);
     }
 
-    /// Before there is a pool.
+    /// Marks the program as not ours. Call this before there is a pool.
     pub(crate) fn become_guest(&mut self) {
         self.is_guest = true;
     }
 
-    /// Changes the options, which fit.
+    /// Changes the options, which must be valid.
     pub fn set_options(&self, options: Options) {
-        // A pool that is there has had the CPUs counted; without one nobody looks at them yet.
+        // If there is a pool, the CPUs have been counted; without one, nothing counts them here.
         process::undivided(|| {
             let mut current = self.options.write().unwrap_or_else(PoisonError::into_inner);
             self.live.set(&options);
             *current = options;
-            // Under the lock, so that of two changes the later one stays.
+            // Under the lock, so that the later of two changes is the one that stays.
             if let Some(pool) = self.pool.get() {
                 match self.is_guest {
-                    // Others have it, too.
+                    // Other guests share it.
                     true => pool.widen(self.limits(&options)),
                     false => pool.set_limits(self.limits(&options)),
                 }
@@ -241,30 +240,30 @@ impl Engine {
         }
     }
 
-    /// Pool threads that are there now. Asking does not make the pool.
+    /// Returns the number of pool threads now. This does not make the pool.
     pub fn threads(&self) -> usize {
         self.pool.get().map_or(0, |pool| pool.threads())
     }
 
-    /// The pool; made now if it was not needed before.
+    /// Returns the pool, and makes it if it was not needed before.
     pub fn pool(&self) -> &Pool {
         if let Some(pool) = self.pool.get() {
             return pool;
         }
         cpus();
         process::undivided(|| {
-            // Held until the pool is there: options that changed before that would find no pool to change.
+            // Held until the pool exists: options that changed before that would find no pool to change.
             let options = self.options.read().unwrap_or_else(PoisonError::into_inner);
             let join = || self.join(&SHARED, self.limits(&options));
             self.pool.get_or_init(join).as_ref()
         })
     }
 
-    /// Where a section must not be divided, [`cpus`] has been asked before.
+    /// Returns the limits of the pool. Inside an undivided section, [`cpus`] must have been called before.
     fn limits(&self, options: &Options) -> Limits {
         Limits {
             min_threads: options.min_threads,
-            // The thread that posts a task takes part in it, so one CPU is taken already; not so with jobs.
+            // The thread that posts a task takes part in it, so one CPU is taken already; this is not so with jobs.
             max_threads: self.threads_busy_max().max(options.min_threads),
             spin: options.spin && cpus() > 1,
             scheduling: Scheduling::Normal,
@@ -273,12 +272,12 @@ impl Engine {
         }
     }
 
-    /// The options that count now.
+    /// Returns the current options.
     pub fn options(&self) -> Options {
         process::undivided(|| *self.options.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The thread of the idle class; made now if it was not needed before.
+    /// Returns the pool of one idle-class thread, and makes it if it was not needed before.
     pub(crate) fn idle_pool(&self) -> &Pool {
         if let Some(pool) = self.idle_pool.get() {
             return pool;
@@ -297,7 +296,8 @@ impl Engine {
         })
     }
 
-    /// A pool of this engine's own, or that of all guests in the process. Within an undivided section.
+    /// Makes a pool of this engine's own, or joins the one that all guests in the process share. Call this in an
+    /// undivided section.
     fn join(&self, shared: &Mutex<Weak<Pool>>, limits: Limits) -> Arc<Pool> {
         if !self.is_guest {
             return Arc::new(Pool::new(limits));
@@ -312,7 +312,7 @@ impl Engine {
         pool
     }
 
-    /// Helpers that would take work at once. Asking does not make the pool.
+    /// Returns the number of helpers that would take work at once. This does not make the pool.
     pub(crate) fn helpers_awake(&self) -> usize {
         self.pool.get().map_or(0, |pool| pool.awake())
     }
@@ -324,7 +324,7 @@ impl Engine {
         }
     }
 
-    /// For the proof that a request takes none.
+    /// Runs `run` with every lock held, to prove that a request takes none.
     #[cfg(test)]
     pub(crate) fn with_every_lock_held<T>(&self, run: impl FnOnce() -> T) -> T {
         let run = || {
@@ -341,7 +341,7 @@ impl Engine {
         run()
     }
 
-    /// Helpers for one caller. On one CPU and in a sandbox there are none, whatever the options say.
+    /// Returns the most helpers for one caller: none on one CPU and in a sandbox, whatever the options say.
     pub fn helpers_max(&self) -> usize {
         match self.threads_max() {
             0 => 0,
@@ -349,19 +349,19 @@ impl Engine {
         }
     }
 
-    /// CPUs that no caller is busy on, counting the one that asks as busy.
+    /// Returns the number of CPUs without a busy caller, counting the one that asks as busy.
     pub(crate) fn cores_free(&self) -> usize {
         cpus().saturating_sub(self.callers.count().max(1))
     }
 
-    /// Has `ring` filled by `worker`, where there is enough to fill.
+    /// Has `worker` fill `ring`, if there is enough to fill.
     pub(crate) fn fill(&self, ring: &Arc<Ring>, worker: PrefetchWorker) {
         let (pool, workers_max): (fn(&Self) -> &Pool, _) = match worker {
             PrefetchWorker::Pool => (
                 Self::pool,
                 self.helpers_max().min(self.live.cipher_threads()),
             ),
-            // Not where no thread is to be made; one CPU will do.
+            // Not where no thread may be made; one CPU is enough.
             PrefetchWorker::Idle => match self.threads_max() {
                 0 => (Self::idle_pool, 0),
                 _ => (Self::idle_pool, (!process::is_sandboxed()).into()),
@@ -373,8 +373,8 @@ impl Engine {
         }
     }
 
-    /// Pool threads that work on jobs at once: a thread that submits one need not take part, so there may be as
-    /// many as CPUs. On one CPU there are none.
+    /// Returns how many pool threads may work on jobs at once. A thread that submits a job need not take part, so there
+    /// may be one per CPU. On one CPU there are none.
     pub(crate) fn threads_busy_max(&self) -> usize {
         match self.helpers_max() {
             0 => 0,
@@ -382,7 +382,7 @@ impl Engine {
         }
     }
 
-    /// Has pool threads come for the jobs that wait, where there may be any.
+    /// Wakes pool threads for the queued jobs, if there may be any.
     #[cfg(feature = "rsa")]
     pub(crate) fn serve_jobs(&self, for_call: bool) {
         if let Some(work) = self.jobs.enlist(self.threads_busy_max(), for_call) {
@@ -390,7 +390,7 @@ impl Engine {
         }
     }
 
-    /// Puts what `make` makes of `buffers` into the queue of jobs, unless that is full.
+    /// Puts the request that `make` builds from `buffers` into the job queue, unless the queue is full.
     #[cfg(feature = "rsa")]
     pub(crate) fn submit<R, W: Into<Work>, T: 'static>(
         &self,
@@ -410,11 +410,11 @@ impl Engine {
         self.callers.enter()
     }
 
-    /// Keeps `cipher_threads` threads where the options ask for it. A route is made of what this returns, so that none
-    /// is without.
+    /// Reserves `cipher_threads` threads if the options ask for it. A route is made from the returned value, so none
+    /// goes without.
     ///
     /// # Errors
-    /// [`Error::NoThreadsFree`] where fewer are left.
+    /// [`Error::NoThreadsFree`] if fewer are left.
     pub(crate) fn reserve(self: &Arc<Self>) -> Result<Reserved, Error> {
         let options = self.options();
         let threads = match options.reservation {
@@ -444,7 +444,7 @@ impl Engine {
     }
 }
 
-/// An accelerator, and the threads that it keeps for a cipher: none unless the options ask for it.
+/// An accelerator, and the threads that it reserves for a cipher: none unless the options ask for it.
 pub(crate) struct Reserved {
     engine: Arc<Engine>,
     threads: usize,

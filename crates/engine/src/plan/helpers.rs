@@ -1,19 +1,19 @@
-//! What the plan asks about the pool.
+//! The plan's view of the pool.
 
 use std::time::Instant;
 
 use super::engine::Engine;
 use crate::costs::cost::Machine;
 
-/// What a choice asks about the pool; asked in this order, only as far as needed.
+/// What a choice asks about the pool: in this order, and only as far as needed.
 pub(crate) trait Helpers {
-    /// Helpers that a core is there for.
+    /// Returns the number of helpers that have a free core.
     fn available(&self) -> usize;
-    /// Whether helpers cost more of late than they gained.
+    /// Returns whether helpers have recently cost more than they gained.
     fn are_crowded(&self, now: Instant) -> bool;
-    /// Helpers that would start at once.
+    /// Returns the number of helpers that would start at once.
     fn awake(&self) -> usize;
-    /// What they cost.
+    /// Returns what helpers cost.
     fn machine(&self) -> Machine;
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct HelpersOf<'a> {
 }
 
 impl<'a> HelpersOf<'a> {
-    /// Up to `most` of them.
+    /// Returns a view of at most `most` helpers.
     pub(crate) fn of(engine: &'a Engine, most: usize) -> Self {
         Self { engine, most }
     }

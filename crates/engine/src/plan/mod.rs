@@ -1,4 +1,4 @@
-//! Chooses the way of a request: by expected time, not by bytes.
+//! Chooses how a request is served: by expected time, not by bytes.
 //!
 //! ```text
 //! inline                      setup + bytes / rate
@@ -7,9 +7,9 @@
 //! keystream made ahead        see docs/internals/prefetch.md
 //! ```
 //!
-//! What these cost is told by [`costs`](crate::costs); from there it follows the session's own figures, the
-//! hand-off as well as the rate. Not every request is looked at: a look at clock and pool takes
-//! 50 ns when these are in the cache and up to 2 µs when not.
+//! The costs come from [`costs`](crate::costs); from there on the plan follows the session's own measurements of the
+//! rate and the hand-off. Not every request is looked at: a look at clock and pool takes 50 ns if they are in the cache
+//! and up to 2 µs if not.
 
 pub(crate) mod ahead;
 #[cfg(feature = "rsa")]

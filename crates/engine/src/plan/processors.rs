@@ -1,4 +1,4 @@
-//! The plan with the costs of each processor, whatever this machine is.
+//! Tests the plan with the costs of each processor, whatever this machine is.
 #![allow(clippy::unwrap_used)]
 
 use std::time::Instant;
@@ -48,13 +48,13 @@ fn every_kernel_on_every_processor_has_a_plan_that_fits_its_costs() {
             let sizes = || (0..40).map(|bits| 1_usize << bits);
             let first = |awake| sizes().find(|bytes| helpers(*bytes, awake) > 0);
             let (awake, asleep) = (first(3).expect(&it), first(0).expect(&it));
-            // A helper that sleeps is called for what outlasts its wake-up, one that is awake for what outlasts the
+            // A sleeping helper is woken for work that outlasts its wake-up, an awake one for work that outlasts the
             // hand-off.
             assert!(awake <= asleep, "{it}: {awake}, {asleep}");
             let hoped_ns = (machine.handoff_ns / 2.0).min(HANDOFF_NS_HOPED);
             assert!(cost.ns(awake) > hoped_ns, "{it}: {awake}");
             assert!(cost.ns(asleep) > machine.wake_ns / 2.0, "{it}: {asleep}");
-            // What takes a hundred wake-ups is never left to one thread.
+            // Work of a hundred wake-ups is never left to one thread.
             let is_long = |bytes: &usize| cost.ns(*bytes) > 100.0 * machine.wake_ns;
             for bytes in sizes().filter(is_long).filter(|bytes| *bytes > 4 * PAGE) {
                 assert_eq!(

@@ -1,9 +1,9 @@
 //! A key in its kernel, shared by the contexts that are copied from one another.
 //!
-//! Programs copy a context with its key for each message: pyca/cryptography does so for each call of an AEAD. Such a
-//! copy counts a reference here. The key lies on the heap and never moves, so nothing of it stays behind elsewhere,
-//! and the last context to drop it wipes it. A context that takes another key while copies use the old one takes
-//! another place for it.
+//! Programs copy a context with its key for each message: pyca/cryptography does so for each AEAD call. Such a copy
+//! counts a reference here. The key lies on the heap and never moves, so no copy of it stays behind, and the last
+//! context to drop it wipes it. A context that takes another key while copies use the old one allocates a new place for
+//! it.
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
@@ -29,7 +29,7 @@ pub(crate) trait Kernel {
 }
 
 /// A kernel with its key.
-// Without weak references, an only owner need not tell anybody to write, or to drop.
+// Without weak references, a sole owner needs no further synchronization to write or drop.
 pub(crate) struct SharedKey<K>(triomphe::Arc<Keyed<K>>);
 
 struct Keyed<K> {
@@ -40,7 +40,7 @@ struct Keyed<K> {
 }
 
 impl<K: Kernel> SharedKey<K> {
-    /// Makes a kernel where it stays, by `unkeyed_in`, and sets `key` there.
+    /// Makes a kernel in its final place, by `unkeyed_in`, and sets `key` there.
     ///
     /// # Errors
     /// [`Error::InvalidKey`], unless `key` has the length of the algorithm's keys.
@@ -56,10 +56,10 @@ impl<K: Kernel> SharedKey<K> {
         })
     }
 
-    /// As [`new`](Self::new), for a kernel that is made with its key.
+    /// Makes a shared key as [`new`](Self::new) does, from a kernel that already has its key.
     ///
     /// # Errors
-    /// As there.
+    /// Those of [`new`](Self::new).
     pub(crate) fn of_keyed(
         engine: &Arc<Engine>,
         algorithm: Algorithm,
@@ -86,7 +86,7 @@ impl<K: Kernel> SharedKey<K> {
         key_bytes::check(algorithm, key)?;
         let mut keyed = UniqueArc::<Keyed<K>>::new_uninit();
         let fields = MaybeUninit::as_mut_ptr(&mut keyed);
-        // SAFETY: the place is for a `Keyed`, and each of its fields is written: the kernel by `make_in`, which returns it.
+        // SAFETY: the place is that of a `Keyed`; each field is written, the kernel by `make_in`, which returns it.
         let mut keyed = unsafe {
             (&raw mut (*fields).engine).write(Arc::clone(engine));
             (&raw mut (*fields).algorithm).write(algorithm);
@@ -99,7 +99,7 @@ impl<K: Kernel> SharedKey<K> {
         Ok(Self(keyed.shareable()))
     }
 
-    /// Takes `key` in place of the one before.
+    /// Replaces the key by `key`.
     ///
     /// # Errors
     /// [`Error::InvalidKey`], unless `key` has the length of the algorithm's keys; nothing has changed then.
@@ -133,7 +133,7 @@ impl<K: Kernel> SharedKey<K> {
     /// Lends the kernel for a change. If other contexts use it, this one gets a kernel of its own first.
     ///
     /// # Errors
-    /// Those of [`new`](Self::new), which a key that was taken once does not meet.
+    /// Those of [`new`](Self::new), which do not occur with a key that was accepted once.
     pub(crate) fn own(&mut self) -> Result<&mut K, Error> {
         if triomphe::Arc::get_mut(&mut self.0).is_none() {
             let new = |key: &[u8]| {

@@ -1,4 +1,4 @@
-//! A session that several threads use at once, and that moves to another device under them.
+//! A session that several threads use at once, and that may move to another device while they use it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -8,19 +8,19 @@ use crate::device::keyed::Keyed;
 use crate::device::session::Session;
 use oarlock_threads::process;
 
-/// A key and where it lives, for any number of threads at once.
+/// A key and its current device, for any number of threads at once.
 pub(crate) struct SharedSession<K> {
     session: Session<K>,
-    /// Where it lives since its device failed or was withdrawn.
+    /// The session that replaced the first one, whose device failed or was withdrawn.
     elsewhere: RwLock<Option<Arc<Session<K>>>>,
     has_moved: AtomicBool,
 }
 
 /// Why a device did not do a request.
 pub(crate) enum Undone<E> {
-    /// It is the request's fault; elsewhere it would be the same.
+    /// The request is at fault; another device would refuse it, too.
     Refused(E),
-    /// The device's; the data are as they were.
+    /// The device failed; the data are unchanged.
     Device,
 }
 
@@ -33,13 +33,13 @@ impl<K: Keyed> SharedSession<K> {
         }
     }
 
-    /// The session that it began as.
+    /// Returns the session that it began as.
     #[inline]
     pub(crate) fn first(&self) -> &Session<K> {
         &self.session
     }
 
-    /// The key, if its device still serves it.
+    /// Returns the key, if its first device still serves it.
     #[inline]
     pub(crate) fn at_home(&self) -> Option<&K> {
         let is_at_home =
@@ -47,7 +47,7 @@ impl<K: Keyed> SharedSession<K> {
         is_at_home.then_some(&self.session.keyed)
     }
 
-    /// The device that serves this session now.
+    /// Returns the name of the device that serves this session now.
     pub(crate) fn device(&self) -> String {
         match self.moved() {
             Some(session) => session.device().into(),
@@ -55,14 +55,15 @@ impl<K: Keyed> SharedSession<K> {
         }
     }
 
-    /// Runs `request` on the device, or on one after the other until one has done it; at the end are
-    /// the kernels, which cannot fail. Before it leaves a device it calls `leave`.
+    /// Runs `request` on the device, or on one device after another until one succeeds; the kernels come last and do
+    /// not fail. Calls `leave` before it leaves a device. If no kernel has the algorithm either, the error names the
+    /// device.
     pub(crate) fn by_a_device<T, E: From<Error>>(
         &self,
         leave: impl Fn(),
         mut request: impl FnMut(&K) -> Result<T, Undone<E>>,
     ) -> Result<T, E> {
-        // No device is asked twice, or two that fail would send the request to and fro without end.
+        // No device is asked twice; otherwise two failing devices would pass the request back and forth without end.
         let mut failed = Vec::new();
         let mut moved = self.moved();
         loop {
