@@ -1,4 +1,4 @@
-//! Whether keystream is made ahead of its use.
+//! Decides whether keystream is made ahead of its use.
 
 use std::time::Instant;
 
@@ -12,31 +12,31 @@ use crate::work::algorithm::Algorithm;
 /// What is known about making keystream ahead.
 #[derive(Debug)]
 pub(super) struct Ahead {
-    /// Bytes of all streams together; 0 if no keystream can be made ahead.
+    /// The total bytes of all streams; 0 if no keystream can be made ahead.
     pub(super) ring_bytes: usize,
-    /// What keystream of other cores is used at, from requests of this session; `None` before the
-    /// first that all of it was there for.
+    /// The rate at which keystream from other cores is used, from requests of this session. `None` before the first
+    /// request that found all of its keystream.
     pub(super) bytes_per_ns: Option<f64>,
-    /// What requests took over what was expected, on average: what no model of it knows.
+    /// The average ratio of actual to expected time of a request: what the model does not cover.
     pub(super) over_expected: f64,
-    /// Requests that are timed before one tells what streams gain: the streams begin empty, and the threads that fill
+    /// Requests that are timed before one tells what streams gain: the streams start empty, and the threads that fill
     /// them have to wake up first.
     pub(super) unsettled: u32,
-    /// When the last request that was timed ended.
+    /// The end of the last request that was timed.
     pub(super) timed: Option<Instant>,
-    /// From the end of a request to the start of the next, on average; less than nothing where
-    /// requests took longer than those that were timed.
+    /// The average time from the end of a request to the start of the next; negative if requests took longer than those
+    /// that were timed.
     pub(super) gap_ns: f64,
-    /// Looks since the last pause.
+    /// Sampled requests since the last pause.
     since_pause: u32,
-    /// Requests that were looked at under this key.
+    /// Requests that were sampled under this key.
     pub(super) looks: u32,
-    /// Looks that are needed before keystream is made ahead; more after it was of no use.
+    /// The samples that are needed before keystream is made ahead; more after it was of no use.
     pub(super) looks_needed: u32,
-    /// Whether the last look found that keystream should be made ahead, by `helpers` helpers.
+    /// Whether the last sample found that keystream should be made ahead, by `helpers` helpers.
     pub(super) is_wanted: bool,
     pub(super) helpers: usize,
-    /// Streams gain, but stripes promise more.
+    /// Whether streams gain, but stripes promise more.
     pub(super) are_beaten: bool,
 }
 
@@ -60,7 +60,7 @@ impl Default for Ahead {
 }
 
 impl Ahead {
-    /// Takes note of the pause before a request.
+    /// Records the pause before a request.
     pub(super) fn paused(&mut self, ns: f64) {
         if ns >= WATCH.as_nanos() as f64 {
             self.since_pause = 0;
@@ -70,7 +70,8 @@ impl Ahead {
         self.gap_ns = decayed(self.gap_ns, ns.min(GAP_NS_MAX), 8.0);
     }
 
-    /// Whether requests come in bursts: after the next pause all is there, and helpers for stripes are asleep.
+    /// Whether requests come in bursts. After the next pause all keystream is ready, and helpers for stripes are
+    /// asleep.
     pub(super) fn comes_in_bursts(&self) -> bool {
         self.since_pause < BURST_LOOKS_MAX
     }
@@ -79,7 +80,7 @@ impl Ahead {
         self.gap_ns.max(0.0)
     }
 
-    /// What was slow once is tried again some day.
+    /// Decays what was learned, so that keystream that was slow once is tried again later.
     pub(super) fn forget_a_little(&mut self, machine: &Machine) {
         let known = self.taken_bytes_per_ns(machine);
         let hoped = hoped_bytes_per_ns(machine);
@@ -89,7 +90,7 @@ impl Ahead {
         self.over_expected = decayed(self.over_expected, 1.0, FORGOTTEN);
     }
 
-    /// Whether keystream may be made ahead as soon as there have been requests enough.
+    /// Whether keystream may be made ahead as soon as there were enough requests.
     pub(super) fn is_undecided(&self) -> bool {
         self.ring_bytes > 0 && self.looks < LOOKS_TO_PREFETCH
     }
@@ -99,8 +100,8 @@ impl Ahead {
         self.bytes_per_ns.is_some()
     }
 
-    /// Longer requests are better cut into stripes, whatever is there: the streams hold less than
-    /// half of them.
+    /// Returns the length beyond which stripes are better, whatever is ready: the streams hold less than half of such a
+    /// request.
     pub(super) fn request_bytes_max(&self) -> usize {
         self.ring_bytes.saturating_mul(RINGS_PER_REQUEST_MAX)
     }
@@ -108,9 +109,9 @@ impl Ahead {
     /// Returns the expected time of a request of `bytes`, which takes `inline_ns` inline, while `helpers` make
     /// keystream ahead.
     ///
-    /// In a period of one request and one gap g, k helpers make k P / T of a request's keystream.
-    /// Where that is less than all, the rest f is computed inline: P = g + (1 - f) T + f x with
-    /// f = k P / T, and x the time to take what is there. There is no more than the streams hold.
+    /// In a period P of one request and one gap g, k helpers make k P / T of a request's keystream, where T is
+    /// `inline_ns`. If that is less than all, the rest is computed inline: P = g + (1 - f) T + f x with f = k P / T,
+    /// and x the time to take what is ready. There is no more than the streams hold.
     pub(super) fn expected_ns(
         &self,
         machine: &Machine,
@@ -128,41 +129,41 @@ impl Ahead {
         (period_ns - gap_ns).max(least_ns)
     }
 
-    /// Takes note of what a request took over what was expected.
+    /// Records the ratio of a request's actual to its expected time.
     pub(super) fn took(&mut self, share: f64) {
-        // One that the kernel interrupted says little of the next.
+        // One that the kernel interrupted says little about the next.
         let share = share.clamp(0.0, OVER_EXPECTED_MAX);
         self.over_expected = decayed(self.over_expected, share, 16.0);
     }
 
-    /// To use keystream of another core.
+    /// Returns the time to use keystream of another core.
     pub(super) fn taking_ns(&self, machine: &Machine, bytes: usize) -> f64 {
         TAKING_NS + bytes as f64 / self.taken_bytes_per_ns(machine)
     }
 
-    /// Takes note of `bytes` that were taken in `ns`.
+    /// Records that `bytes` were taken in `ns`.
     pub(super) fn taken(&mut self, machine: &Machine, bytes: usize, ns: f64) {
         let seen = bytes as f64 / (ns - TAKING_NS).max(ns / 2.0).max(1.0);
         let known = self.taken_bytes_per_ns(machine);
         self.bytes_per_ns = Some(decayed(known, seen, 8.0));
     }
 
-    /// Takes note of a request that was timed, the last of so many `requests`.
+    /// Records the timed request that is the last of `requests`.
     pub(super) fn timed(&mut self, requests: u32, began: Instant, ended: Instant) {
         let ns = ended.duration_since(began).as_nanos() as f64;
         if let Some(last_end) = self.timed.replace(ended) {
-            // As many pauses as requests, of which this one is not in there.
+            // There are as many pauses as requests; the time of this last request is not included.
             let requests = f64::from(requests);
             let since_ns = began.duration_since(last_end).as_nanos() as f64;
-            // What is above the average in one is below it in the next; but one that the kernel
-            // interrupted is not that much longer than the others.
+            // A request above the average is followed by one below it; but one that the kernel interrupted is not that
+            // much longer than the others.
             let ns = ns.min(2.0 * since_ns / requests);
             self.paused((since_ns - (requests - 1.0) * ns) / requests);
         }
     }
 
-    /// Streams were given up: little was ready in time, there was no room for them, or stripes promise more. In the last
-    /// case they come back after as many looks as tell what stripes cost.
+    /// Records that streams were given up: little was ready in time, there was no room for them, or stripes promise
+    /// more. In the last case they are tried again once enough samples tell what stripes cost.
     pub(super) fn failed(&mut self) {
         self.looks = 0;
         self.timed = None;
@@ -183,21 +184,21 @@ fn hoped_bytes_per_ns(machine: &Machine) -> f64 {
     RING_SHARE_HOPED * machine.other_core_bytes_per_ns
 }
 
-/// Whether keystream of `algorithm` is made more slowly than it comes over from another core.
+/// Returns whether keystream of `algorithm` is made more slowly than it is transferred from another core.
 pub(crate) fn keystream_is_slower_than_its_way(engine: &Engine, algorithm: Algorithm) -> bool {
     let cost = kernel_cost(&engine.costs, engine.cpu, algorithm);
     cost.bytes_per_ns < RING_SHARE * engine.machine.get().other_core_bytes_per_ns / 2.0
 }
 
-/// While keystream is taken more is made, over the same way, and then 9 to 19 GB/s are left of the 43
-/// that are measured without.
+/// While keystream is taken, more is made, and both share the transfer between the cores: 9 to 19 GB/s are left of the
+/// 43 that are measured without.
 pub(super) const RING_SHARE: f64 = 0.25;
-/// The most that was seen. What a session finds out decides.
+/// The most that was seen. The session's measurements decide.
 const RING_SHARE_HOPED: f64 = 0.6;
 const UNSETTLED: u32 = 2;
-/// The most that one request counts.
+/// The largest ratio that one request counts as.
 const OVER_EXPECTED_MAX: f64 = 2.0;
-/// A request of two rings is done in half its time, as by two threads, and needs nobody awake.
+/// A request of two rings takes half its time, as with two threads, and needs no helper awake.
 pub(crate) const RINGS_PER_REQUEST_MAX: usize = 2;
 /// The time to find keystream that was made ahead.
 const TAKING_NS: f64 = 40.0;
@@ -209,16 +210,16 @@ const LOOKS: BackOff = BackOff {
     most: u32::MAX as u64,
     factor: 4,
 };
-/// Each look removes one part in this many of what was learned against streams.
+/// Each sample removes one part in this many of what was learned against streams.
 const FORGOTTEN: f64 = 1024.0;
-/// The looks until helpers have come from sleep, and until the cost of stripes is known from three times as many looks
-/// as count.
+/// The number of samples until helpers have woken, and until three times the counted number of samples have told the
+/// cost of stripes.
 pub(super) const LOOKS_FOR_STRIPES: u32 = 48;
-/// A longer row of looks is no burst.
+/// A longer row of samples is no burst.
 const BURST_LOOKS_MAX: u32 = 64;
 /// Longer gaps tell nothing more.
 const GAP_NS_MAX: f64 = 1e9;
-/// How many short requests that take keystream share one measurement; long ones are timed each. An odd number: streams
-/// are a power of two long, and so are most requests, so every eighth request would find the streams at the same place
-/// and would not stand for the others.
+/// The number of short requests with keystream that share one measurement; each long one is timed. It is odd because
+/// streams and most requests are a power of two long: every eighth request would find the streams at the same place and
+/// would not represent the others.
 pub(crate) const REQUESTS_PER_TIMED: u32 = 7;

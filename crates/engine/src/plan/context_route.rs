@@ -1,14 +1,14 @@
-//! The route of a context, which it has once it has had the work that its [`FirstLook`](super::first_look::FirstLook)
-//! leaves to the kernel.
+//! The route of a context, opened after the work that its [`FirstLook`](super::first_look::FirstLook) leaves to the
+//! kernel.
 
 use super::long::LongRequest;
 use super::route::Route;
 use super::shared_key::SharedKey;
 use crate::work::algorithm::Algorithm;
 
-/// The route of a context that computes by its own kernel, once it has one.
+/// The route of a context that computes by its own kernel, once it is open.
 pub(crate) struct ContextRoute {
-    /// Long requests that the kernel may still do before there is a route.
+    /// The bytes of long requests that the kernel may still serve before there is a route.
     kernel_bytes_left: usize,
     opened: Option<Box<Opened>>,
 }
@@ -27,8 +27,8 @@ impl ContextRoute {
         }
     }
 
-    /// Opens the route for a request of `bytes`, unless that is still the kernel's alone. Where no threads are to be
-    /// had, as under `reservation=exclusive`, the kernel goes on, and the next request asks again.
+    /// Opens the route for a request of `bytes`, unless the kernel may still serve that alone. If no threads are free,
+    /// as under `reservation=exclusive`, the kernel goes on, and the next request tries again.
     pub(crate) fn open<K>(&mut self, key: &SharedKey<K>, bytes: usize) {
         if self.opened.is_some() {
             return;
@@ -45,7 +45,7 @@ impl ContextRoute {
         }
     }
 
-    /// Sends a request of `bytes` the way that is expected to be done soonest: by `inline` or, once there is a route, in
+    /// Serves a request of `bytes` in the way that is expected to be fastest: by `inline` or, once there is a route, in
     /// stripes by `striped`.
     pub(crate) fn run<D, T>(
         &self,
@@ -89,5 +89,5 @@ impl Drop for Opened {
     }
 }
 
-/// The shortest stripe under `strategy=stripe`.
+/// The least length of a stripe under `strategy=stripe`.
 const STRIPE_BYTES_MIN: usize = 64;

@@ -1,39 +1,38 @@
 //! Detects contention: whether others want the CPUs that helpers run on.
 //!
-//! A helper that loses its CPU in the middle of a stripe keeps its caller waiting for a slice of the scheduler's, 3 ms
-//! and more, which undoes what a hundred requests gained. The pool's state does not show that beforehand: the helper is
-//! awake, or comes at once. So what stripes gain and lose is recorded in time, as each request shows it:
+//! A helper that loses its CPU in the middle of a stripe keeps its caller waiting for a scheduler slice, 3 ms and more,
+//! which undoes the gains of a hundred requests. The pool's state does not show that in advance: the helper is awake,
+//! or comes at once. So gains and losses of stripes are recorded as time, request by request:
 //!
 //! ```text
 //! gain    stripes of helpers * what one of the caller's took
 //! loss    from the caller's last stripe to the helpers'
 //! ```
 //!
-//! Stripes that a helper did on the caller's own CPU are a loss: a program may have been bound to one CPU
-//! since it began.
+//! Stripes that a helper did on the caller's own CPU are a loss: a program may have been bound to one CPU since it
+//! started.
 //!
-//! When losses exceed gains, no helpers are asked for a multiple of the time that was lost. The multiple doubles each
-//! time, so the share of time that is lost to trials falls to 1 / 512; it starts over once stripes have
-//! gained several times the last loss. The account belongs to the machine, not to a session: what one session has
-//! learned serves the next.
+//! When losses exceed gains, no helpers are asked for a multiple of the lost time. The multiple doubles each time, so
+//! the share of time that is lost to trials falls to 1 / 512; it starts over once stripes have gained several times the
+//! last loss. The account belongs to the engine, not to a session: what one session has learned serves the next.
 
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::learn::BackOff;
 
-/// The account. Of two threads that change it at once one may go unheard.
+/// The account of gains and losses. If two threads change it at once, one change may get lost.
 pub(crate) struct Crowd {
     began: Instant,
-    /// Gains less losses, in nanoseconds, but for gains beyond [`CREDIT_NS`].
+    /// Gains less losses, in nanoseconds, without gains beyond [`CREDIT_NS`].
     balance_ns: AtomicI64,
     /// All gains less losses since the last bar.
     earned_ns: AtomicI64,
-    /// What led to it.
+    /// The debt that led to the last bar.
     last_debt_ns: AtomicI64,
     /// The factor of the next bar.
     factor: AtomicU32,
-    /// After `began`.
+    /// The end of the last bar, from `began`.
     barred_until_ns: AtomicU64,
 }
 
@@ -51,13 +50,13 @@ impl Default for Crowd {
 }
 
 impl Crowd {
-    /// Whether helpers are left alone for now.
+    /// Returns whether no helpers may be asked at present.
     pub(crate) fn bars(&self, now: Instant) -> bool {
         let until = self.barred_until_ns.load(Ordering::Relaxed);
         until > 0 && self.since_began_ns(now) < until
     }
 
-    /// Takes note of what help with a request has saved its caller and made it wait.
+    /// Records how much time helpers saved the caller of a request, and how long it waited for them.
     pub(crate) fn learn(&self, gain: Duration, loss: Duration, now: Instant) {
         let gain_ns = signed_ns(gain) - signed_ns(loss);
         let earned_ns = self.earned_ns.load(Ordering::Relaxed) + gain_ns;
@@ -87,22 +86,22 @@ impl Crowd {
 }
 
 fn signed_ns(time: Duration) -> i64 {
-    // More is no longer a figure of one request.
+    // More than this cannot come from one request.
     time.as_nanos().min(BAR_NS_MAX as u128) as i64
 }
 
-/// One interruption among many requests that gained is no reason to leave them.
+/// One interruption among many requests that gained is no reason to stop striping.
 const CREDIT_NS: i64 = 1_000_000;
-/// Less than a slice of the scheduler's, more than a wait for a stripe.
+/// Less than a scheduler slice, more than a wait for a stripe.
 const DEBT_NS: i64 = 200_000;
 /// The multiple of the last loss that stripes must gain to start over. A helper next to a busy thread mostly has one
 /// slice before it loses the CPU: gains of several slices show that the machine has changed since the loss.
 const EARNED_PER_DEBT: i64 = 8;
-/// The balance above which no debt is due any more.
+/// The limit of `earned_ns`, which keeps it from overflowing.
 const EARNED_NS_MAX: i64 = 1 << 50;
 /// The bar's length relative to the time that was lost, at first and at most.
 const FACTOR: BackOff = BackOff::doubling(16, 512);
-/// A machine may be another one after that.
+/// After this time, the machine's load may have changed.
 const BAR_NS_MAX: i64 = 4_000_000_000;
 
 #[cfg(test)]
@@ -112,8 +111,8 @@ mod tests {
     const US: Duration = Duration::from_micros(1);
     const SLICE: Duration = Duration::from_millis(4);
 
-    /// Loses a slice after each `gains` requests that gain 30 µs; how much of the time of `seconds`
-    /// is lost, all in all, where requests take 60 µs, and as long inline.
+    /// Loses a slice after each `gains` requests that gain 30 µs. Returns the share of `seconds` that is lost in total,
+    /// if requests take 60 µs, the same as inline.
     fn lost_share(crowd: &Crowd, gains: u32, seconds: u32) -> f64 {
         let began = Instant::now();
         let end = began + seconds * Duration::from_secs(1);
@@ -149,7 +148,7 @@ mod tests {
     #[test]
     fn an_interruption_now_and_then_costs_little_of_the_gain() {
         let crowd = Crowd::default();
-        // Every second of requests.
+        // One interruption per second of requests.
         let lost = lost_share(&crowd, 16_000, 20);
         assert!(lost < -0.4, "{lost}");
     }

@@ -52,7 +52,7 @@ pub struct Engine {
     pool: OnceLock<Arc<Pool>>,
     /// One thread, for prefetch next to the consumer.
     idle_pool: OnceLock<Arc<Pool>>,
-    /// Whether the program is not ours: then all guests in it share one pool of each kind.
+    /// Whether the program is not ours; its engines then share one pool of each kind.
     is_guest: bool,
     pub(crate) prefetched: Arc<Budget>,
     callers: Callers,
@@ -73,8 +73,8 @@ pub(crate) struct Live {
 
 const AUTO: usize = usize::MAX;
 
-/// The pools that guests share while at least one of them exists: a program that loads the provider into many library
-/// contexts gets the helpers of one.
+/// The pools that the engines of a foreign program share while one of them exists: a program that loads the provider
+/// into many library contexts gets the helpers of one.
 static SHARED: Mutex<Weak<Pool>> = Mutex::new(Weak::new());
 static SHARED_IDLE: Mutex<Weak<Pool>> = Mutex::new(Weak::new());
 
@@ -229,7 +229,7 @@ impl Engine {
             // Under the lock, so that the later of two changes is the one that stays.
             if let Some(pool) = self.pool.get() {
                 match self.is_guest {
-                    // Other guests share it.
+                    // Other engines share it.
                     true => pool.widen(self.limits(&options)),
                     false => pool.set_limits(self.limits(&options)),
                 }
@@ -296,7 +296,7 @@ impl Engine {
         })
     }
 
-    /// Makes a pool of this engine's own, or joins the one that all guests in the process share. Call this in an
+    /// Makes a pool of this engine's own, or joins the one that all guest engines in the process share. Call this in an
     /// undivided section.
     fn join(&self, shared: &Mutex<Weak<Pool>>, limits: Limits) -> Arc<Pool> {
         if !self.is_guest {

@@ -1,17 +1,17 @@
-//! How many helpers a request is worth: each takes a part of it, and each costs.
+//! Decides how many helpers a request is worth: each takes a part of it, and each has a cost.
 //!
-//! Helpers take their places and give them back one after the other, under one lock, and data and results cross
-//! from core to core. So with h of them, all awake, a request takes `hand-off * (h + 1) / 2 + inline / (h + 1)`: on an
-//! Intel Xeon of 16 CPUs (family 6, model 207) 64 KiB to 4 MiB of AES-CTR and ChaCha20 took 2.5 to 4 µs beyond their share
-//! with one helper, 5 to 7 with 4, 14 to 18 with 8 and 26 to 40 with 15. That is roughly a line, so each [`LEVELS`] of
-//! them has a hand-off of its own once it was seen. Of helpers that sleep, each costs a call, and the last one to wake up
-//! is waited for.
+//! Helpers join and leave one after the other, under one lock, and data and results cross from core to core. So with h
+//! of them, all awake, a request takes `hand-off * (h + 1) / 2 + inline / (h + 1)`: on an Intel Xeon of 16 CPUs (family
+//! 6, model 207) 64 KiB to 4 MiB of AES-CTR and ChaCha20 took 2.5 to 4 µs beyond their share with one helper, 5 to 7
+//! with 4, 14 to 18 with 8 and 26 to 40 with 15. That is roughly linear, so each of the [`LEVELS`] has a hand-off cost
+//! of its own once it was measured. Each sleeping helper costs a system call, and the caller waits for the last one to
+//! wake up.
 
 use std::ops::RangeInclusive;
 
 use crate::costs::cost::Machine;
 
-/// A number of helpers, and what a request takes with them.
+/// A number of helpers, and the time of a request with them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FanOut {
     pub(super) helpers: usize,
@@ -19,8 +19,8 @@ pub(super) struct FanOut {
 }
 
 impl FanOut {
-    /// The best number up to `most`, at least one, of helpers that are awake, if one costs what `handoff_ns` says of
-    /// each level.
+    /// Returns the best number of awake helpers, at least one and at most `most`. `handoff_ns` returns the cost of one
+    /// helper at each level.
     pub(super) fn awake(inline_ns: f64, handoff_ns: impl Fn(usize) -> f64, most: usize) -> Self {
         let most = most.max(1);
         let of_level = |level| {
@@ -44,7 +44,7 @@ impl FanOut {
         (1..=level(most)).map(of_level).fold(of_level(0), least)
     }
 
-    /// The same of helpers that sleep.
+    /// Returns the best number of sleeping helpers, at least one and at most `most`.
     pub(super) fn asleep(inline_ns: f64, machine: &Machine, most: usize) -> Self {
         let at_work_ns = (inline_ns - machine.wake_ns).max(0.0);
         Self::best(at_work_ns / WAKE_CALL_NS, &(1..=most.max(1)), |helpers| {
@@ -52,7 +52,8 @@ impl FanOut {
         })
     }
 
-    /// `threads_squared` is where `ns` would have its least, if threads came in fractions.
+    /// Returns the best number in `range`. `threads_squared` is the square of the number of threads at which `ns` is
+    /// least, taken as a real number.
     fn best(
         threads_squared: f64,
         range: &RangeInclusive<usize>,
@@ -69,7 +70,7 @@ impl FanOut {
     }
 }
 
-/// 1 helper, 2, 3 to 4, 5 to 8, and so on; the last is without end.
+/// The number of levels: 1 helper, 2, 3 to 4, 5 to 8, and so on; the last one has no upper end.
 pub(super) const LEVELS: usize = 8;
 
 /// Returns the level of `helpers` helpers, at least one.
@@ -88,7 +89,7 @@ pub(super) fn handoffs(helpers: usize) -> f64 {
     (helpers + 1) as f64 / 2.0
 }
 
-/// The caller's own part.
+/// Returns the time of the caller's own part.
 pub(super) fn share_ns(inline_ns: f64, helpers: usize) -> f64 {
     inline_ns / (helpers + 1) as f64
 }
@@ -145,7 +146,8 @@ mod tests {
         }
     }
 
-    /// The choices agree with a measured machine, where 1, 4 and 8 helpers were the best of 1, 2, 4, 8 and 15.
+    /// Checks that the choices agree with a measured machine, where 1, 4 and 8 helpers were the best of 1, 2, 4, 8 and
+    /// 15.
     #[test]
     fn as_many_as_were_measured_to_be_best() {
         for (inline_us, handoff_us, expected) in

@@ -1,30 +1,30 @@
-//! How much a context does with its kernel before it is worth a route.
+//! Limits how much a context computes with its kernel before it opens a route.
 //!
-//! A context is a session that has no route yet: one kernel and a position. It costs what the plain library's costs:
-//! nothing is locked, asked or allocated to set a key. Only one that has served more than a few microseconds of work, or
-//! gets a long request, opens a route, and with it all that several threads can do. That of a stream cipher comes with a
-//! session, which makes keystream ahead.
+//! A context is a session without a route: one kernel and a position. It costs the same as one of the plain library:
+//! setting a key locks, asks and allocates nothing. Only a context that has served more than a few microseconds of
+//! work, or gets a long request, opens a route, and with it everything that several threads can do. A stream cipher's
+//! route comes with a session, which makes keystream ahead.
 
 use oarlock_kernels::aes::Backend;
 
-/// What a context does by itself.
+/// The limits of what a context computes by itself.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct FirstLook {
-    /// What a context computes by itself.
+    /// Requests of fewer bytes are computed by the context itself.
     pub(crate) short_bytes: usize,
-    /// A request of fewer bytes is computed by the kernel, even if there is a session.
+    /// Requests of fewer bytes are computed by the kernel, even if there is a session.
     pub(crate) helped_bytes: usize,
-    /// A request of fewer bytes is computed on the calling thread, even if the session computes it.
+    /// The bytes that the kernel serves before there is a session or route.
     pub(crate) kernel_bytes: usize,
 }
 
 impl FirstLook {
     /// Returns the limits for AES-CTR. Requests below [`short_bytes`](Self::short_bytes) are no faster with a session:
-    /// up to two microseconds of work, or a block. The kernel serves some 20 µs of work before there is a session, of
-    /// which opening it costs two.
+    /// up to two microseconds of work, or a block. The kernel serves some 20 µs of work before there is a session;
+    /// opening one takes two.
     pub(crate) fn aes_ctr(backend: Backend) -> Self {
         let (short_bytes, kernel_bytes) = match backend {
-            // A session may know better.
+            // A session may be faster.
             Backend::Portable => (0, 0),
             _ => (2 << 10, 512 << 10),
         };
@@ -60,8 +60,8 @@ impl FirstLook {
         kernel_bytes: 16 << 10,
     };
 
-    /// Shorter messages are not worth several threads, though they be awake. The kernel's is some
-    /// 40 µs of work, of which a session costs one.
+    /// The limits for AEADs. Shorter messages are not worth several threads, even if they are awake. The kernel serves
+    /// some 40 µs of work, compared with 1 µs to open a session.
     pub(crate) const AEAD: Self = Self {
         short_bytes: 64 << 10,
         helped_bytes: 0,
@@ -83,6 +83,6 @@ fn has_aes_instructions(backend: Backend) -> bool {
     has
 }
 
-/// What is as fast as this takes no help for less: keystream from another core is no faster than that
-/// made here, and a program that sends packets of 32 KiB keeps the other core busy by itself.
+/// The limit for fast kernels: keystream from another core comes no faster than it is made here, and a program that
+/// sends packets of 32 KiB keeps the other core busy by itself.
 const HELPED_BYTES: usize = 256 << 10;

@@ -1,5 +1,4 @@
-//! A long request, of any kind of session: which way it goes, how threads share it, and what of that
-//! is counted.
+//! A long request, of any kind of session: how it is served, how threads share it, and what is counted.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,7 +16,7 @@ use oarlock_threads::pool::Role;
 use oarlock_threads::pool::Stripes;
 use oarlock_threads::process;
 
-/// A request that is under way and timed. While it is, its caller counts as busy.
+/// A request that is under way and timed. Its caller counts as busy until it ends.
 pub(crate) struct LongRequest<'a> {
     engine: &'a Engine,
     bytes: usize,
@@ -26,31 +25,31 @@ pub(crate) struct LongRequest<'a> {
     stripe_bytes: usize,
     run_bytes_min: usize,
     began: Instant,
-    /// From `began` to a helper's first piece; the greatest number while none has begun.
+    /// The time from `began` to a helper's first piece; the greatest number while none has begun.
     first_help_ns: AtomicU64,
     shared: Cell<Option<Shared>>,
     counts: Cell<AlgorithmStats>,
     _busy: Busy<'a>,
 }
 
-/// What came of a request's stripes.
+/// The outcome of a request's stripes.
 #[derive(Clone, Copy)]
 struct Shared {
-    /// The time of one of the caller's stripes, times the number of the helpers'.
+    /// The time of one of the caller's stripes, times the number of stripes of helpers.
     theirs: Duration,
     /// Whether helpers ran on the caller's CPU, in time that the caller lacked.
     was_on_callers_cpu: bool,
-    /// When the caller had no stripes left to compute.
+    /// The time at which the caller had no stripes left to compute.
     caller_done: Instant,
 }
 
 impl<'a> LongRequest<'a> {
-    /// Most helpers that one may have. Where there are none, it need not be timed.
+    /// Returns the most helpers that a request may have. If it is 0, the request need not be timed.
     pub(crate) fn helpers_max(engine: &Engine) -> usize {
         engine.helpers_max().min(engine.live.cipher_threads())
     }
 
-    /// The same for one that may have any at all if it `may_be_cut`.
+    /// Returns the same for a request that may have helpers only if it `may_be_cut`.
     pub(crate) fn helpers_max_if(engine: &Engine, may_be_cut: bool) -> usize {
         if may_be_cut {
             Self::helpers_max(engine)
@@ -75,8 +74,9 @@ impl<'a> LongRequest<'a> {
         }
     }
 
-    /// Begins one of `bytes` that goes the way that is expected to be done soonest, with at most the helpers that
-    /// `helpers_max` returns, if it is called. `None` for one that is inline and need not be timed.
+    /// Begins a request of `bytes` that is served in the way that is expected to be fastest, with at most the number of
+    /// helpers that `helpers_max` returns, if it is called. Returns `None` for one that is inline and need not be
+    /// timed.
     pub(super) fn plan(
         engine: &'a Engine,
         strategy: Strategy,
@@ -102,29 +102,30 @@ impl<'a> LongRequest<'a> {
         Some((request, way))
     }
 
-    /// Cuts it for `helpers` others and the caller.
+    /// Divides it among `helpers` others and the caller.
     pub(crate) fn cut(&mut self, pace: &Pace, helpers: usize) {
         self.helpers = helpers;
         self.stripe_bytes = pace.stripe_bytes(self.bytes, helpers + 1);
         self.run_bytes_min = pace.bytes_in_ns(RUN_NS_MIN);
     }
 
-    /// The threads that share it, with the caller.
+    /// Returns the number of threads that share it, including the caller.
     pub(crate) fn threads(&self) -> usize {
         self.helpers + 1
     }
 
-    /// The length of its stripes, a multiple of 64; if it is no longer than that, it is better not cut.
+    /// Returns the length of its stripes, a multiple of 64 if it is cut. A request that is no longer than that should
+    /// not be cut.
     pub(crate) fn stripe_bytes(&self) -> usize {
         self.stripe_bytes
     }
 
-    /// The bytes that a thread should take at once, where they are whole messages.
+    /// Returns the bytes that a thread should take at once, in whole messages.
     pub(crate) fn run_bytes_min(&self) -> usize {
         self.run_bytes_min
     }
 
-    /// The way to go.
+    /// Chooses how the request is served.
     fn choose(&self, strategy: Strategy, pace: &mut Pace) -> Way {
         match strategy {
             Strategy::Inline | Strategy::Prefetch => Way::Inline,
@@ -138,7 +139,7 @@ impl<'a> LongRequest<'a> {
         }
     }
 
-    /// Has `piece` do each of the stripes once, by its number, here and on the helpers, and counts how many each did.
+    /// Calls `piece` once for each stripe, with its number, here and on the helpers, and counts how many each did.
     pub(crate) fn share(
         &self,
         stripes: &Stripes<'_>,
@@ -148,7 +149,7 @@ impl<'a> LongRequest<'a> {
         self.share_out(&take, &|(number, stripe)| piece(number, stripe));
     }
 
-    /// Has `piece` do what `take` gives out, as [`share`](Self::share) does.
+    /// Calls `piece` for everything that `take` returns, as [`share`](Self::share) does for stripes.
     pub(crate) fn share_out<T>(
         &self,
         take: &(impl Fn(Role) -> Option<T> + Sync),
@@ -165,7 +166,7 @@ impl<'a> LongRequest<'a> {
             while let Some(taken) = take(role) {
                 if role == Role::Helper && done == 0 {
                     let waited = began.elapsed().as_nanos() as u64;
-                    // Each write takes the line from all others.
+                    // Each write takes the cache line from all other cores.
                     if waited < first_help_ns.load(Ordering::Relaxed) {
                         first_help_ns.fetch_min(waited, Ordering::Relaxed);
                     }
@@ -206,7 +207,7 @@ impl<'a> LongRequest<'a> {
         self.counts.set(counts);
     }
 
-    /// What was counted of it so far.
+    /// Returns what was counted so far.
     pub(super) fn counts(&self) -> AlgorithmStats {
         self.counts.get()
     }
@@ -216,7 +217,7 @@ impl<'a> LongRequest<'a> {
         (ns != u64::MAX).then(|| Duration::from_nanos(ns))
     }
 
-    /// Takes note of the time it took, and returns what was counted.
+    /// Records the time that the request took, and returns its counts.
     pub(super) fn end(&self, way: Way, pace: &mut Pace) -> AlgorithmStats {
         let ended = Instant::now();
         if let Some(waited) = self.first_help() {
@@ -238,5 +239,5 @@ impl<'a> LongRequest<'a> {
     }
 }
 
-/// A ticket and what goes with it take 20 to 50 ns.
+/// A ticket and its overhead take 20 to 50 ns.
 const RUN_NS_MIN: f64 = 500.0;

@@ -1,8 +1,8 @@
-//! Many short messages in a call: which way they go, and how threads share them.
+//! Serves many short messages in one call: decides how, and how threads share them.
 //!
-//! A thread takes runs of messages, the caller from the front and helpers from the back, so each comes
-//! back to the buffers that its cache may hold from the last call. Whatever touches a message belongs into
-//! the work that is shared: what the caller writes first, a helper must fetch from the caller's cache.
+//! A thread takes runs of messages, the caller from the front and helpers from the back, so each gets the buffers again
+//! that its cache may hold from the last call. Everything that touches a message belongs in the shared work: a helper
+//! must fetch what the caller writes first from the caller's cache.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,12 +16,11 @@ use crate::costs::published::Other;
 use crate::work::algorithm::{Algorithm, Direction};
 use oarlock_threads::pool::Slots;
 
-/// How many pool threads may help with the packets of an association. Set at any time, from any thread,
-/// by any of its clones; a call that is under way ends as it began.
+/// The number of pool threads that may help with the packets of an association. It can be set at any time, from any
+/// thread, on any clone; a call that is under way ends as it began.
 ///
-/// Until it is set, the accelerator's option `cipher_threads` counts. It is an upper bound: the plan wakes
-/// nobody for packets that one thread has done sooner, and there are never more helpers than
-/// `max_threads` and other CPUs.
+/// Until it is set, the accelerator's option `cipher_threads` applies. It is an upper bound: the plan wakes no thread
+/// for packets that one thread finishes sooner, and there are never more helpers than `max_threads` and the other CPUs.
 #[derive(Clone, Debug)]
 pub struct Workers(Arc<AtomicUsize>);
 
@@ -30,13 +29,13 @@ impl Workers {
         Self(Arc::new(AtomicUsize::new(AUTOMATIC)))
     }
 
-    /// With `Some(0)` the calling thread does everything; with `None` the options count again.
+    /// Sets the number. With `Some(0)` the calling thread does everything; with `None` the options apply again.
     pub fn set(&self, workers: impl Into<Option<usize>>) {
         let workers = workers.into().map_or(AUTOMATIC, |it| it.min(AUTOMATIC - 1));
         self.0.store(workers, Ordering::Relaxed);
     }
 
-    /// What was set.
+    /// Returns the number that was set.
     pub fn get(&self) -> Option<usize> {
         let workers = self.0.load(Ordering::Relaxed);
         (workers != AUTOMATIC).then_some(workers)
@@ -52,25 +51,25 @@ impl Workers {
 
 const AUTOMATIC: usize = usize::MAX;
 
-/// What is known of a flow of messages that one thread at a time hands in.
+/// The state of a flow of messages that one thread at a time passes in.
 pub struct Flow {
     route: Route,
     workers: Workers,
     /// The fixed cost of a message, on top of that of its bytes, expressed in bytes.
     setup_bytes: usize,
-    /// Messages that one thread should have at once.
+    /// The least number of messages that one thread should take at once.
     run_min: usize,
-    /// What others see its messages as; a cipher and an HMAC where it is none.
+    /// The algorithm that its messages are counted as; `None` for a cipher with an HMAC.
     algorithm: Option<Algorithm>,
     direction: Direction,
 }
 
 impl Flow {
-    /// Opens a flow of messages with the cost `cost`; `run_min` of them gain by being computed together. Keeps threads
-    /// where the options ask for that: its keys, whichever they are, keep none.
+    /// Opens a flow of messages with the cost `cost`; `run_min` of them gain by being computed together. Reserves
+    /// threads if the options ask for it; its keys reserve none.
     ///
     /// # Errors
-    /// [`Error::NoThreadsFree`] where the options ask for threads and too few are left.
+    /// [`Error::NoThreadsFree`] if the options ask for threads and too few are left.
     pub fn open(engine: &Arc<Engine>, cost: Cost, run_min: usize) -> Result<Self, Error> {
         let route = Route::new(Some(engine.reserve()?), cost, 0);
         route.follow_options();
@@ -84,18 +83,18 @@ impl Flow {
         })
     }
 
-    /// Says what others see its messages as.
+    /// Sets what its messages are counted as.
     pub fn show_as(&mut self, algorithm: Option<Algorithm>, direction: Direction) {
         (self.algorithm, self.direction) = (algorithm, direction);
     }
 
-    /// How many helpers it may have.
+    /// Returns the limit on helpers.
     pub fn workers(&self) -> &Workers {
         &self.workers
     }
 
-    /// Has `work` do `messages`, which have `bytes` together, in runs: here and, where that is expected
-    /// to gain, on helpers too.
+    /// Applies `work` to `messages`, which have `bytes` together, in runs: on this thread and, if that is expected to
+    /// be faster, on helpers too.
     pub fn run<T: Send>(
         &self,
         bytes: usize,
@@ -133,7 +132,7 @@ impl Flow {
         }
     }
 
-    /// Hands in what was counted.
+    /// Adds the counts to the engine's totals, as work of `device`.
     pub fn hand_in(&self, device: &str, algorithm: Algorithm) {
         self.route.hand_in(device, algorithm);
     }
@@ -143,7 +142,7 @@ impl Flow {
         self.route.has_shared()
     }
 
-    /// Messages in a run: enough runs that the end is even.
+    /// Returns the number of messages in a run. There are enough runs that all threads finish together.
     fn run_of(&self, bytes: usize, messages: usize, request: &LongRequest<'_>) -> usize {
         let each_bytes = (bytes / messages).max(1);
         (messages / (RUNS_PER_THREAD * request.threads()))
@@ -153,6 +152,6 @@ impl Flow {
     }
 }
 
-/// Each begins with lines of the cache that another core has written. On two virtual CPUs that were far apart, 256
-/// packets of 1,400 bytes took 0.91 of the time with 4 that they took with 16, which was as long when they were near.
+/// Each run begins with lines of the cache that another core has written. On two virtual CPUs far apart, 256 packets of
+/// 1,400 bytes took 0.91 of the time with 4 runs that they took with 16; on near ones they took the same time.
 const RUNS_PER_THREAD: usize = 4;

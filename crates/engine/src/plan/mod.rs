@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The costs come from [`costs`](crate::costs); from there on the plan follows the session's own measurements of the
-//! rate and the hand-off. Not every request is looked at: a look at clock and pool takes 50 ns if they are in the cache
-//! and up to 2 µs if not.
+//! rate and the hand-off. Not every request is sampled: reading the clock and the pool takes 50 ns if they are in the
+//! cache and up to 2 µs if not.
 
 pub(crate) mod ahead;
 #[cfg(feature = "rsa")]

@@ -1,6 +1,6 @@
-//! What is offered to programs that use OpenSSL: the algorithms that are at least level with OpenSSL's own, by a
-//! calibration of this machine and that libcrypto, or else by the tables of this CPU class. There are none of CPUs
-//! without AES instructions: there everything is left to OpenSSL unless a calibration finds it level.
+//! Decides what is offered to programs that use OpenSSL: the algorithms that are at least as fast as OpenSSL's own, by
+//! a calibration of this machine with that libcrypto, or else by the tables of this CPU class. There are no tables for
+//! CPUs without AES instructions: there everything is left to OpenSSL unless a calibration finds it as fast.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::options::{Offer, Options, Strategy};
 use crate::work::algorithm::Algorithm;
 use crate::work::primitive::Primitive;
 
-/// The ciphers that the provider has, whether or not this machine offers it.
+/// The ciphers that the provider has, whether or not it offers them on this machine.
 const PROVIDED: [Algorithm; 14] = [
     Algorithm::Aes128Ctr,
     Algorithm::Aes192Ctr,
@@ -32,60 +32,61 @@ const PROVIDED: [Algorithm; 14] = [
     Algorithm::Camellia256Ctr,
 ];
 
-/// An operation of the OpenSSL provider: what is known of its speed, and whether it is offered.
+/// An operation of the OpenSSL provider: its measured speed, and whether it is offered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Provided {
     /// The operation.
     pub operation: Algorithm,
-    /// The ratio of its rate to OpenSSL's own, and where that comes from; `None` for an OpenSSL without providers.
+    /// The ratio of its rate to OpenSSL's, and the source of that figure; `None` if it was not measured against this
+    /// OpenSSL.
     pub ratios: Option<(Ratios, RatioSource)>,
     /// Why it is left to OpenSSL; `None` if it is offered.
     pub withheld: Option<Withheld>,
 }
 
-/// A primitive of the OpenSSL provider: what is known of its speed, and whether it is offered.
+/// A primitive of the OpenSSL provider: its measured speed, and whether it is offered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProvidedPrimitive {
     /// The primitive.
     pub primitive: Primitive,
-    /// The ratio of its rate to OpenSSL's own by [`Primitive::calls`], and where that comes from; `None` if that was not measured, or
-    /// this OpenSSL has none.
+    /// The ratio of its rate to OpenSSL's by [`Primitive::calls`], and the source of that figure; `None` if it was not
+    /// measured, or this OpenSSL does not have it.
     pub ratios: Option<(CallRatios, RatioSource)>,
     /// Why it is left to OpenSSL; `None` if it is offered.
     pub withheld: Option<Withheld>,
-    /// Whether it is offered by [`Offer::All`] alone.
+    /// Whether it is offered only because of [`Offer::All`].
     pub is_forced: bool,
 }
 
 /// Why an operation is left to OpenSSL.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Withheld {
-    /// OpenSSL is faster with requests of this length.
+    /// OpenSSL is faster at requests of this length.
     Slower {
         /// Our rate in thousandths of OpenSSL's.
         thousandths: u32,
-        /// Bytes of the requests.
+        /// The length of the requests in bytes.
         bytes: usize,
     },
-    /// OpenSSL is faster in calls of this kind.
+    /// OpenSSL is faster at calls of this kind.
     SlowerCall {
         /// Our rate in thousandths of OpenSSL's.
         thousandths: u32,
         /// One of [`Primitive::calls`].
         call: &'static str,
     },
-    /// Another curve is left to OpenSSL, and the provider has all or none: see [`Primitive::is_ec`].
+    /// Another curve is left to OpenSSL, and the provider takes all curves or none: see [`Primitive::is_ec`].
     WithCurve(Primitive),
     /// OpenSSL has no post-quantum groups before 3.5, and the configuration does not ask for them.
     NotAsked,
-    /// This OpenSSL does not have it, and the provider only has it next to OpenSSL's own.
+    /// This OpenSSL does not have it, and the provider offers it only where OpenSSL has its own.
     Absent,
     /// Neither a table nor a calibration says how fast it is.
     Unknown,
 }
 
 impl Provided {
-    /// Whether OpenSSL is faster, and this is offered all the same: by [`Offer::All`], or by a strategy.
+    /// Returns whether this is offered although OpenSSL is faster: by [`Offer::All`], or by a strategy.
     pub fn is_forced(&self) -> bool {
         let is_level = self.ratios.is_some_and(|(ratios, _)| ratios.is_level());
         self.withheld.is_none() && !is_level
@@ -113,7 +114,7 @@ impl fmt::Display for Withheld {
     }
 }
 
-/// Rates each of [`PROVIDED`] against an OpenSSL of the version `openssl`.
+/// Compares each of [`PROVIDED`] with an OpenSSL of the version `openssl`.
 #[doc(hidden)]
 pub fn provided(
     cpu: Cpu,
@@ -124,7 +125,7 @@ pub fn provided(
     provided_on(Cpu::family(), cpu, options, openssl, calibration)
 }
 
-/// The same on any processor.
+/// Does the same as [`provided`] on any processor.
 fn provided_on(
     processor: Option<Family>,
     cpu: Cpu,
@@ -157,7 +158,7 @@ fn provided_on(
     PROVIDED.into_iter().map(of).collect()
 }
 
-/// Camellia alone goes by the strategy: it is for programs with cores to spare.
+/// Only Camellia depends on the strategy: it is for programs with spare cores.
 fn is_forced(operation: Algorithm, options: &Options) -> bool {
     let is_spread = matches!(options.strategy, Strategy::Stripe | Strategy::Prefetch);
     let is_camellia = matches!(
@@ -167,8 +168,8 @@ fn is_forced(operation: Algorithm, options: &Options) -> bool {
     options.offer == Offer::All || is_spread && is_camellia
 }
 
-/// Judges each primitive for an OpenSSL of the version `openssl`. Next to an OpenSSL that has no post-quantum groups
-/// there is nothing to compare ours with: they are offered if the configuration asks for them.
+/// Compares each primitive with an OpenSSL of the version `openssl`. An OpenSSL without post-quantum groups leaves
+/// nothing to compare with: they are then offered if the configuration asks for them.
 #[doc(hidden)]
 pub fn provided_primitives(
     cpu: Cpu,
@@ -187,7 +188,7 @@ pub fn provided_primitives(
     )
 }
 
-/// The same on any processor.
+/// Does the same as [`provided_primitives`] on any processor.
 fn provided_primitives_on(
     processor: Option<Family>,
     cpu: Cpu,
@@ -212,7 +213,7 @@ fn provided_primitives_on(
             .or_else(|| compiled_primitive(class, version?, primitive, processor, has_sha))
             .filter(|_| is_compared);
         let withheld = match ratios {
-            // What a machine agrees to with others is its operator's decision.
+            // Which algorithms a machine negotiates with others is its operator's decision.
             _ if !is_compared && primitive.is_group() => {
                 (!asks_for_post_quantum).then_some(Withheld::NotAsked)
             }
@@ -301,7 +302,7 @@ mod tests {
                 let one = find(&by_both, operation);
                 assert_eq!(one.withheld, withheld, "{operation}");
                 assert_eq!(one.ratios.unwrap().1, RatioSource::Calibration);
-                // What it does not have goes by the table as before.
+                // What the calibration lacks still follows the table.
                 for other in PROVIDED.into_iter().filter(|it| *it != operation) {
                     assert_eq!(find(&by_both, other), find(&by_table, other));
                 }
@@ -378,7 +379,7 @@ mod tests {
         *all.iter().find(|one| one.primitive == primitive).unwrap()
     }
 
-    /// Ratios that are level but for the call `slow`.
+    /// Returns ratios that are level except for the call `slow`.
     fn ratios(primitive: Primitive, slow: Option<usize>) -> Vec<u32> {
         let calls = 0..primitive.calls().len();
         let ratio = |call| if Some(call) == slow { 969 } else { 970 };
@@ -391,7 +392,7 @@ mod tests {
         let provided = |openssl: &str, calibration: Option<&Measured>| {
             provided_primitives(Cpu::detect(), &options, openssl, calibration, false)
         };
-        // A curve is offered with the others alone.
+        // A curve is offered only together with the others.
         let others = Primitive::ALL.iter().filter(|one| !one.is_ec());
         for primitive in others.copied() {
             for openssl in ["3.5.4", "4.0.0"] {
@@ -411,7 +412,7 @@ mod tests {
                     });
                     assert_eq!(found.withheld, withheld, "{primitive}");
                     assert_eq!(found.ratios.unwrap().1, RatioSource::Calibration);
-                    // What it does not have goes by the table as before.
+                    // What the calibration lacks still follows the table.
                     let is_other = |one: &&ProvidedPrimitive| one.primitive != primitive;
                     for other in all.iter().filter(is_other) {
                         assert_eq!(*other, of(&by_table, other.primitive));
@@ -491,7 +492,7 @@ mod tests {
                         "{it}"
                     );
                     assert!(!found.is_forced, "{it}");
-                    // No option makes programs agree to more with others.
+                    // No option makes programs negotiate more with others.
                     let found = of(&provided(&forced), group);
                     assert_eq!(found.withheld.is_none(), !lacks || asks, "{it}");
                     assert_eq!(found.is_forced, !lacks, "{it}");

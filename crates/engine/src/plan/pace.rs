@@ -1,4 +1,4 @@
-//! What a session knows of its own speed and rhythm, and the way that it chooses for the next request.
+//! Tracks a session's speed and rhythm, and chooses how the next request is served.
 
 use std::time::{Duration, Instant};
 
@@ -14,27 +14,27 @@ use crate::costs::lookup::Costs;
 use crate::learn::decayed;
 use oarlock_threads::prefetch::RingSize;
 
-/// The way of one request.
+/// How one request is served.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Way {
     Inline,
     Stripe { helpers: usize },
 }
 
-/// What a session knows of its own speed and rhythm.
+/// A session's speed and rhythm.
 #[derive(Debug)]
 pub(crate) struct Pace {
     cost: Cost,
-    /// As the last look found it.
+    /// The machine's costs at the last sample.
     machine: Machine,
-    /// When the last request that was looked at ended.
+    /// The end of the last sampled request.
     last_end: Option<Instant>,
-    /// Bytes since then that were not looked at.
+    /// The bytes since then that were not sampled.
     unseen_bytes: usize,
-    /// Requests that are inline without a look at clock and pool: those after one that stood
-    /// alone, and short ones that helpers do not gain for.
+    /// Requests still to be served inline without reading the clock or the pool: those after an isolated request, and
+    /// short ones that helpers do not speed up.
     passed_over: u32,
-    /// Looks in a row with less than a watch between them.
+    /// Consecutive samples less than a [`WATCH`] apart.
     streak: u32,
     waking: Waking,
     stripes: StripeGain,
@@ -64,17 +64,17 @@ impl Pace {
         self.ahead.ring_bytes = ring_bytes;
     }
 
-    /// Keystream may be made ahead, in streams of `ring_bytes` together.
+    /// Allows keystream to be made ahead, in streams of `ring_bytes` in total.
     pub(crate) fn may_make_ahead(&mut self, ring_bytes: usize) {
         self.ahead.ring_bytes = ring_bytes;
     }
 
-    /// Requests below this gain nothing from stripes.
+    /// Returns the length below which requests gain nothing from stripes.
     pub(crate) fn long_bytes(&self) -> usize {
         self.bytes_in(LONG_NS)
     }
 
-    /// Bytes that a stream may serve inline before its next look: it counts them.
+    /// Returns how many bytes a stream may serve inline before its next sample; the stream counts them.
     pub(crate) fn unseen_bytes_max(&self) -> usize {
         self.bytes_in(if self.stripes.are_in_use {
             LONG_NS
@@ -83,7 +83,7 @@ impl Pace {
         })
     }
 
-    /// Returns how many bytes streams may fail to serve before they count as of no use: the threads that fill them have
+    /// Returns how many bytes streams may fail to serve before they count as useless: the threads that fill them have
     /// to be woken, or made, first.
     pub(crate) fn bytes_before_streams_tell(&self) -> usize {
         self.bytes_in(FILLED_NS)
@@ -94,23 +94,23 @@ impl Pace {
         ((self.cost.bytes_per_ns * ns) as usize).max(1)
     }
 
-    /// Whether a request is worth a look at clock and pool.
+    /// Whether a request is worth reading the clock and the pool.
     pub(crate) fn looks_at(&self, bytes: usize) -> bool {
         self.passed_over == 0 || self.cost.ns(bytes) > self.asleep_ns_min()
     }
 
-    /// Takes note of a request that was not looked at.
+    /// Records a request that was not sampled.
     pub(crate) fn pass_over(&mut self) {
-        // None are left to pass over if the session has moved and started over in the meantime.
+        // None are left to pass over if the session has since moved and started over.
         self.passed_over = self.passed_over.saturating_sub(1);
         if self.passed_over == 0 {
-            // So that the next one, which is looked at, can tell whether it follows.
+            // The next request, which is sampled, can then tell whether it follows this one.
             self.last_end = Some(Instant::now());
             self.unseen_bytes = 0;
         }
     }
 
-    /// Takes note of bytes that were not looked at.
+    /// Records bytes that were not sampled.
     pub(crate) fn add_unseen(&mut self, bytes: usize) {
         self.unseen_bytes = self.unseen_bytes.saturating_add(bytes);
     }
@@ -147,16 +147,15 @@ impl Pace {
         way
     }
 
-    /// Whether the last look found that the next requests should find keystream made ahead. Tells
-    /// it once.
+    /// Returns once whether the last sample found that the next requests should find keystream made ahead.
     pub(crate) fn wants_keystream_ahead(&mut self) -> bool {
         std::mem::take(&mut self.ahead.is_wanted)
     }
 
-    /// The time since the last look; whether there was one, and it was not spent on requests for the
-    /// most part. Of the first request nobody can tell.
+    /// Records the time since the last sample. Returns whether there was one and most of that time was idle; for the
+    /// first request this is unknown.
     fn take_in_pause(&mut self, bytes: usize, inline_ns: f64, now: Instant) -> bool {
-        // Those that were not looked at are taken to be like this one.
+        // Requests that were not sampled are assumed to be like this one.
         let unseen = self.unseen_bytes as f64 / bytes.max(1) as f64;
         self.unseen_bytes = 0;
         let pause_ns = self.last_end.map(|end| {
@@ -177,7 +176,7 @@ impl Pace {
         pause_ns.is_some() && !follows
     }
 
-    /// Whether requests like this one are done sooner if helpers make keystream ahead.
+    /// Returns whether requests like this one finish sooner if helpers make keystream ahead.
     fn is_better_made_ahead(
         &self,
         bytes: usize,
@@ -189,7 +188,7 @@ impl Pace {
         if taking_ns > WORTHWHILE * inline_ns {
             return false;
         }
-        // Helpers would soon be awake for the next request, if they are not.
+        // Helpers that are asleep would soon be awake for the next request.
         let is_a_stream = self.streak > 0 || self.ahead.gap_ns() < WATCH.as_nanos() as f64;
         let in_bursts = self.ahead.comes_in_bursts() && taking_ns < inline_ns / 2.0;
         let otherwise_ns = match otherwise {
@@ -204,9 +203,9 @@ impl Pace {
             }
             Way::Inline => inline_ns,
         };
-        // What is there is there after a pause as well: of equals it is the better.
+        // Ready keystream is still ready after a pause, so it wins if both are equal.
         let is_much_slower = taking_ns < inline_ns / 4.0;
-        // Nor are streams left for stripes that nobody has seen yet.
+        // Streams are not left for stripes that were never measured.
         let is_left_for_hope = otherwise_ns < inline_ns && !self.stripes.are_known();
         let share = match (is_much_slower, self.ahead.is_known()) {
             _ if in_bursts => IN_BURSTS,
@@ -221,9 +220,9 @@ impl Pace {
         self.ahead.over_expected * expected_ns < share * otherwise_ns
     }
 
-    /// Takes note of a request, the last of so many `requests`, that streams were there for, whether they
-    /// had all of it or not even half: `inline` of its bytes were done so. It ended when they were to be
-    /// filled again, since that may be to wake somebody. Whether the streams still gain.
+    /// Records a request, the last of `requests`, that found all its keystream ready, or not even half: `inline` of its
+    /// bytes were computed inline. It ended before the streams were refilled, since that may wake a helper. Returns
+    /// whether the streams still gain.
     pub(crate) fn learn_taking(
         &mut self,
         requests: u32,
@@ -237,11 +236,11 @@ impl Pace {
         if self.ahead.gap_ns() >= WATCH.as_nanos() as f64 {
             self.streak = 0;
         }
-        // These count as looks, too: what stripes cost once does not hold forever.
+        // These count as samples, too, since the cost of stripes changes.
         self.stripes.barred = self.stripes.barred.saturating_sub(requests);
         self.stripes.forget_a_little();
         if self.ahead.unsettled > 0 {
-            // Where nothing ever comes it is by their bytes that streams are found to be of no use.
+            // If keystream never becomes ready, the streams' bytes show that they are useless.
             self.ahead.unsettled -= u32::from(inline < bytes);
             return true;
         }
@@ -262,8 +261,8 @@ impl Pace {
         gains
     }
 
-    /// A request from here on is worth the waking of one helper: to wake it takes no more than [`WORTHWHILE`] of the
-    /// inline time, which it halves.
+    /// Returns the inline time from which on a request is worth waking one helper: the wake-up takes no more than
+    /// [`WORTHWHILE`] of the inline time, which the helper halves.
     fn asleep_ns_min(&self) -> f64 {
         let fixed_ns = WAKE_CALL_NS + self.machine.wake_ns / 2.0;
         (fixed_ns / (WORTHWHILE - 0.5)).max(ASLEEP_NS_MIN)
@@ -278,16 +277,16 @@ impl Pace {
 
     /// Returns how many of `available` helpers, all awake, finish a request soonest.
     fn awake(&self, inline_ns: f64, available: usize) -> FanOut {
-        // Until it is known, it may well be half of what it is at most: to find out costs less
-        // than not to.
+        // Until the cost is known, assume half of its upper limit: trying costs less than not trying.
         let hoped_ns = (self.machine.handoff_ns / 2.0).min(HANDOFF_NS_HOPED);
         self.stripes.best(inline_ns, hoped_ns, available)
     }
 
-    /// Streams are given up: little was ready in time, there was no room for them, or another way promises more.
+    /// Records that streams are given up: little was ready in time, there was no room for them, or stripes promise
+    /// more.
     pub(crate) fn prefetch_failed(&mut self) {
         self.ahead.failed();
-        // The requests since the last look were not looked at, and are no pause.
+        // The requests since the last sample were not sampled, and are no pause.
         self.last_end = None;
         self.unseen_bytes = 0;
         self.streak = 0;
@@ -353,7 +352,7 @@ impl Pace {
                     Way::Inline
                 };
             }
-            // Woken, and asleep again before it could help: not so soon next time.
+            // The helper woke, and slept again before it could help: wake it later next time.
             self.waking.came_too_late();
             self.streak = 0;
         }
@@ -365,8 +364,8 @@ impl Pace {
         Way::Inline
     }
 
-    /// Chooses between the awake helpers, `there`, and more of them where it pays to wake the rest, for this request or
-    /// for those that follow.
+    /// Chooses between the awake helpers, `there`, and more of them if waking the rest pays for this request or for
+    /// those that follow.
     fn or_more(
         &mut self,
         there: FanOut,
@@ -388,19 +387,19 @@ impl Pace {
         there.helpers.max(for_this)
     }
 
-    /// Whether there is more than one stripe in it.
+    /// Whether the request has more than one stripe.
     fn may_be_cut(&self, bytes: usize, helpers: usize) -> bool {
         bytes > self.stripe_bytes(bytes, helpers + 1)
     }
 
-    /// Takes note of a request that was looked at and went `way`.
+    /// Records a sampled request that was served in the given `way`.
     pub(crate) fn learn(&mut self, way: Way, bytes: usize, began: Instant, ended: Instant) {
         self.last_end = Some(ended);
         let ns = ended.duration_since(began).as_nanos() as f64;
         match way {
-            // Shorter ones are not measured by a clock of 20 to 40 ns.
+            // Shorter ones cannot be measured by a clock of 20 to 40 ns.
             Way::Inline if ns > LONG_NS / 2.0 => {
-                // A setup that is less than told shall not make the rate endless.
+                // A setup time that is less than stated must not make the rate infinite.
                 let ns = (ns - self.cost.setup_ns).max(ns / 2.0);
                 let rate = &mut self.cost.bytes_per_ns;
                 *rate = decayed(*rate, bytes as f64 / ns, 8.0);
@@ -418,8 +417,7 @@ impl Pace {
         }
     }
 
-    /// Takes note of how long after the request the first helper began; before
-    /// [`learn`](Self::learn).
+    /// Records how long after the start of the request the first helper began. Call this before [`learn`](Self::learn).
     pub(crate) fn joined(&mut self, live: &LiveMachine, waited: Duration) {
         self.waking.since = None;
         self.waking.streak_to_wake = STREAK_TO_WAKE;
@@ -428,17 +426,17 @@ impl Pace {
         }
     }
 
-    /// How streams of `stream_bytes` are cut.
+    /// Returns how streams of `stream_bytes` are divided.
     pub(crate) fn ring_size(&self, stream_bytes: usize, streams: usize) -> RingSize {
         cut::ring_size(self.cost.bytes_per_ns, stream_bytes, streams)
     }
 
-    /// Bytes that take so long on one thread.
+    /// Returns the number of bytes that one thread computes in `ns`.
     pub(crate) fn bytes_in_ns(&self, ns: f64) -> usize {
         (self.cost.bytes_per_ns * ns) as usize
     }
 
-    /// How a request of `bytes` is cut for `threads`.
+    /// Returns the stripe length of a request of `bytes` for `threads`.
     pub(crate) fn stripe_bytes(&self, bytes: usize, threads: usize) -> usize {
         cut::stripe_bytes(self.cost.bytes_per_ns, bytes, threads)
     }
@@ -446,19 +444,19 @@ impl Pace {
 
 /// Shorter requests gain little from a helper that is awake.
 const LONG_NS: f64 = 1_600.0;
-/// A look at clock and pool every so often is less than a hundredth.
+/// At this distance, samples take less than a hundredth of the time.
 const UNSEEN_NS: f64 = 16_000.0;
-/// Requests that end sooner wake nobody, however fast a wake-up was when it was measured. On virtual machines of Zen 5
-/// stripes after a pause of 2 ms came to 0.72 to 0.95 of inline for requests of 22 to 36 µs, 1.0 for 38 µs, 1.1 to 1.25
-/// for 80 to 86 µs; for 59 µs to 1.2 after 2 ms, to 1.0 after 20.
+/// Shorter requests wake no helper, however fast a wake-up was when it was measured. On virtual machines of Zen 5,
+/// stripes after a pause of 2 ms took 0.72 to 0.95 of the inline time for requests of 22 to 36 µs, 1.0 for 38 µs, 1.1
+/// to 1.25 for 80 to 86 µs; for 59 µs up to 1.2 after 2 ms, and up to 1.0 after 20.
 const ASLEEP_NS_MIN: f64 = 60_000.0;
-/// Times that may be a little longer and still count as equal.
+/// The ratio up to which a slightly longer time still counts as equal.
 const EQUAL: f64 = 1.02;
-/// What streams lose in a burst they gain at the beginning of the next one, when helpers for stripes are asleep.
+/// What streams lose in a burst they gain at the start of the next one, when helpers for stripes are asleep.
 const IN_BURSTS: f64 = 1.1;
-/// To wake a helper takes a tenth of that, to make a thread as long at worst.
+/// Waking a helper takes a tenth of this; making a thread takes at worst all of it.
 const FILLED_NS: f64 = 2_000_000.0;
-/// After one that stood alone.
+/// The number of unsampled requests after an isolated one.
 const PASSED_OVER: u32 = 6;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The session's side of keystream made ahead: it takes what is ready and computes the rest itself;
-//! it waits for nobody. A [`Ring`] holds the keystream, and pool threads fill it.
+//! The session's side of prefetch: it takes the keystream that is ready and computes the rest itself, without waiting.
+//! A [`Ring`] holds the keystream, and pool threads fill it.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl Source for StreamSource {
     }
 }
 
-/// Bytes by where their keystream came from.
+/// The numbers of bytes by where their keystream came from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Taken {
     pub(crate) ready: u64,
@@ -49,17 +49,17 @@ pub(crate) struct Consumer {
     granule_shift: u32,
     geometry: Geometry,
     xor: Xor,
-    /// Number of the epoch's first granule.
+    /// The number of the epoch's first granule.
     first: u64,
-    /// Where the epoch began, at the start of a block.
+    /// The counter block at which the epoch began.
     base: u128,
-    /// Bytes from there to where the next request is expected.
+    /// The offset from there at which the next request is expected.
     position: u64,
     fork_generation: usize,
 }
 
 impl Consumer {
-    /// The ring's granules have a power of two bytes.
+    /// Makes a consumer. The ring's granules have a power of two bytes.
     pub(crate) fn new(mut reader: Reader, geometry: Geometry, xor: Xor, counter: u128) -> Self {
         let first = reader.restart(counter);
         Self {
@@ -78,20 +78,20 @@ impl Consumer {
         self.reader.ring()
     }
 
-    /// Whether a fork has left the ring's fillers in another process.
+    /// Whether the process was forked since: the ring's fillers then belong to the parent.
     pub(crate) fn is_orphaned(&self) -> bool {
         self.fork_generation != process::fork_generation()
     }
 
-    /// As [`seek`](Self::seek), unless that is where the next request is expected anyway.
+    /// Moves as [`seek`](Self::seek) does, unless the next request is expected there anyway.
     pub(crate) fn expect(&mut self, counter: u128, skip: usize) {
         if self.geometry.after(self.base, 0, self.position) != (counter, skip) {
             self.seek(counter, skip);
         }
     }
 
-    /// Moves to byte `skip` of the block at `counter`. What lies ahead and is there or under way is
-    /// kept; anywhere else an epoch begins.
+    /// Moves to byte `skip` of the block at `counter`. Keystream from there on that is ready or under way is kept; any
+    /// other position begins an epoch.
     fn seek(&mut self, counter: u128, skip: usize) {
         let reach = self.position + self.ring().bytes() as u64;
         match self.geometry.bytes_between((self.base, 0), (counter, skip)) {
@@ -105,8 +105,8 @@ impl Consumer {
         self.release();
     }
 
-    /// XORs keystream onto `data` from byte `skip` of the block at `counter` on; what is not ready
-    /// by way of `inline`, which is told the position.
+    /// XORs keystream from byte `skip` of the block at `counter` on into `data`. Keystream that is not ready is
+    /// computed by `inline`, which gets the position.
     pub(crate) fn apply(
         &mut self,
         counter: u128,
@@ -141,8 +141,8 @@ impl Consumer {
         taken
     }
 
-    /// Brings what will be asked for first into this core's first cache: what was made after it has
-    /// driven it out.
+    /// Brings the keystream that is used first into this core's first-level cache, from which later keystream has
+    /// evicted it.
     pub(crate) fn warm(&self) {
         let first = self.first + (self.position >> self.granule_shift);
         let granules = (WARM_BYTES >> self.granule_shift).max(1) as u64;
@@ -161,13 +161,13 @@ impl Consumer {
     }
 }
 
-/// Keystream of messages whose nonces are a sequence: a granule each.
+/// Keystream of messages whose nonces are a sequence, one granule for each message.
 pub(crate) struct Records {
     reader: Reader,
-    /// Number of the epoch's first granule, and the sequence number it is of.
+    /// The number of the epoch's first granule, and the sequence number that it belongs to.
     first: u64,
     base: u64,
-    /// The sequence number that is expected next: all before are released.
+    /// The sequence number that is expected next; all granules before it are released.
     next: u64,
     fork_generation: usize,
 }
@@ -188,12 +188,12 @@ impl Records {
         self.reader.ring()
     }
 
-    /// Whether a fork has left the ring's fillers in another process.
+    /// Whether the process was forked since: the ring's fillers then belong to the parent.
     pub(crate) fn is_orphaned(&self) -> bool {
         self.fork_generation != process::fork_generation()
     }
 
-    /// The granule of message `sequence`, if it is ready. Those before it are given up.
+    /// Returns the granule of message `sequence`, if it is ready. Those before it are released.
     pub(crate) fn take(&mut self, sequence: u64) -> Option<&[u8]> {
         if !(self.next..self.next.saturating_add(self.ring().granules())).contains(&sequence) {
             self.first = self.reader.restart(sequence.into());
@@ -207,16 +207,16 @@ impl Records {
     }
 }
 
-/// Streams of keystream that a session keeps.
+/// The keystream streams of a session.
 pub(crate) struct Prefetched {
     pub(crate) consumer: Consumer,
     /// The threads that fill them, apart from the session's owner.
     pub(crate) worker: Option<PrefetchWorker>,
-    /// Requests are to look whether keystream is there.
+    /// Whether requests check for ready keystream.
     pub(crate) is_active: bool,
-    /// Since they were last found worth it.
+    /// The bytes taken since the streams were last found worthwhile.
     pub(crate) taken: Taken,
-    /// Requests that were served since the last one that was timed.
+    /// Requests served since the last one that was timed.
     requests: u32,
 }
 
@@ -235,8 +235,8 @@ impl Prefetched {
         self.consumer.ring().bytes()
     }
 
-    /// Whether a request of `bytes` is to take what is there. One that is much longer than the
-    /// streams are is better cut into stripes.
+    /// Whether a request of `bytes` should take ready keystream. One that is much longer than the streams is better cut
+    /// into stripes.
     pub(crate) fn serves(&self, bytes: usize, strategy: Strategy) -> bool {
         let bytes_max = self
             .consumer
@@ -246,8 +246,9 @@ impl Prefetched {
         self.is_active && (strategy != Strategy::Auto || bytes <= bytes_max)
     }
 
-    /// Whether this is one of those that tell how fast keystream is taken: long enough for the clock, and
-    /// one of few if looks at it would count. Then how many requests there were since the last one, with it.
+    /// Decides whether this request is timed to measure how fast keystream is taken: it must be long enough for the
+    /// clock, and one of a few if the measurement itself would be noticeable. If so, returns the number of requests
+    /// since the last one that was timed, including this one.
     pub(crate) fn is_to_be_timed(&mut self, bytes: usize, strategy: Strategy) -> Option<u32> {
         self.requests = self.requests.saturating_add(1);
         let is_due = self.requests >= REQUESTS_PER_TIMED || bytes >= EACH_TIMED_BYTES_MIN;
@@ -255,8 +256,8 @@ impl Prefetched {
             .then(|| std::mem::take(&mut self.requests))
     }
 
-    /// Whether a fair part of the last bytes was there, of which there were at least `bytes_min`. That is asked where
-    /// there were several rings of them.
+    /// Whether a fair part of the last bytes was ready, judged over at least `bytes_min` bytes. `bytes_min` is called
+    /// once there were several rings of bytes.
     pub(crate) fn is_worth_it(&mut self, bytes_min: impl FnOnce() -> usize) -> bool {
         let Taken { ready, inline } = self.taken;
         let rings = 4 * self.consumer.ring().bytes();
@@ -269,14 +270,14 @@ impl Prefetched {
     }
 }
 
-/// Half of a first-level cache: the other half is the data's.
+/// Half of a first-level cache; the data take the other half.
 const WARM_BYTES: usize = 16 << 10;
-/// To ask for streams costs about a key set-up, and looks are at least 2 µs of work apart.
+/// Allocating streams costs about a key set-up, and samples are at least 2 µs of work apart.
 pub(crate) const LOOKS_PER_RETRY: u32 = 64;
 
-/// Shorter requests are not timed by a clock of 20 to 40 ns.
+/// Shorter requests cannot be timed by a clock of 20 to 40 ns.
 const TIMED_BYTES_MIN: usize = 4096;
-/// The clock is a hundredth of longer ones.
+/// The clock takes at most a hundredth of longer requests.
 const EACH_TIMED_BYTES_MIN: usize = 64 << 10;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What the plan would do, in figures and words for people.
+//! Reports what the plan would do, in figures and words for people.
 //!
 //! The sizes are found by asking the decisions themselves.
 
@@ -29,7 +29,7 @@ use crate::work::algorithm::{Algorithm, Kind};
 pub struct PlanReport {
     /// The algorithm.
     pub algorithm: Algorithm,
-    /// Where it opens.
+    /// The device on which it opens.
     pub device: String,
     /// The backend of the device that serves it.
     pub backend: String,
@@ -37,16 +37,16 @@ pub struct PlanReport {
     pub setup_ns: u64,
     /// The rate of one thread.
     pub bytes_per_second: u64,
-    /// Where these two come from.
+    /// Where the setup time and the rate come from.
     pub source: CostSource,
     /// Pool threads that may help with one request.
     pub helpers: usize,
-    /// Requests of this many bytes and more may read the clock and ask the pool by themselves; shorter ones of a stream
-    /// cipher do so together now and then. `None`: no request does.
+    /// Requests of this many bytes and more may each read the clock and the pool; shorter ones of a stream cipher do so
+    /// together now and then. `None`: no request does.
     pub looked_at_from: Option<usize>,
     /// Requests of this many bytes and more are cut into stripes if helpers are awake.
     pub striped_from_if_awake: Option<usize>,
-    /// The same if helpers sleep and nothing says that more requests follow soon.
+    /// The same if helpers sleep and nothing suggests that more requests follow soon.
     pub striped_from_if_asleep: Option<usize>,
     /// Whether keystream is made ahead.
     pub made_ahead: MadeAhead,
@@ -56,7 +56,7 @@ pub struct PlanReport {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MadeAhead {
-    /// For requests of this many bytes and more; `None`: for none.
+    /// Requests of this many bytes and more use it; `None`: none does.
     pub from: Option<usize>,
     /// In words, such as "no: aes-128-ctr at 27 GB/s gains too little: keystream comes from another core at
     /// 36 GB/s, of which making more of it leaves 9.0 GB/s".
@@ -122,7 +122,7 @@ impl PlanReport {
     }
 }
 
-/// What the answers are found from.
+/// The inputs of the report.
 struct View<'a> {
     engine: &'a Engine,
     algorithm: Algorithm,
@@ -187,7 +187,7 @@ impl View<'_> {
         }
         let rate = gigabytes(self.cost.bytes_per_ns);
         let ring_bytes_per_ns = RING_SHARE * self.machine.other_core_bytes_per_ns;
-        // The rate of the machine, as it is listed, and what is counted on.
+        // The machine's rate, as listed, and the share of it that is relied on.
         let keystream = format!(
             "keystream comes from another core at {}, of which making more of it leaves {}",
             gigabytes(self.machine.other_core_bytes_per_ns),
@@ -211,7 +211,8 @@ impl View<'_> {
         }
     }
 
-    /// For a session with pauses that leave helpers all the time they need.
+    /// Returns the length from which on keystream is made ahead, in a session with pauses that leave helpers all the
+    /// time they need.
     fn made_ahead_from(&self, ring_bytes: usize) -> Option<usize> {
         let is_made_ahead = |bytes: usize| {
             let mut pace = Pace::new(self.cost);
@@ -221,7 +222,7 @@ impl View<'_> {
             pace.choose(bytes, Instant::now(), &self.supposing(self.helpers));
             pace.wants_keystream_ahead()
         };
-        // Beyond some size stripes may be better again: the first power of two, then what is below.
+        // Beyond some size stripes may be better again: find the first power of two, then search below it.
         let first = (0..usize::BITS)
             .map(|bits| 1 << bits)
             .take_while(|bytes| *bytes <= ring_bytes)
@@ -240,7 +241,7 @@ impl View<'_> {
     }
 }
 
-/// A pool as it may be.
+/// A pool in a given state.
 struct Supposed {
     available: usize,
     awake: usize,
@@ -265,7 +266,7 @@ impl Helpers for Supposed {
     }
 }
 
-/// Whether several threads can do one request of it.
+/// Whether several threads can share one request of `algorithm` on `device`.
 fn knows_parts(device: &str, algorithm: Algorithm) -> bool {
     match device {
         "cpu" => true,
@@ -274,7 +275,7 @@ fn knows_parts(device: &str, algorithm: Algorithm) -> bool {
     }
 }
 
-/// The least number from `low` to `high` for which `is_so`, which is so from somewhere on.
+/// Returns the least number from `low` to `high` for which `is_so`, which stays true from some number on.
 fn least(is_so: impl Fn(usize) -> bool, low: usize, high: usize) -> Option<usize> {
     if !is_so(high) {
         return None;
@@ -291,7 +292,7 @@ fn least(is_so: impl Fn(usize) -> bool, low: usize, high: usize) -> Option<usize
     Some(low)
 }
 
-/// Two digits.
+/// Formats a rate with two digits.
 fn gigabytes(bytes_per_ns: f64) -> String {
     match bytes_per_ns {
         ..0.1 => format!("{bytes_per_ns:.3} GB/s"),

@@ -1,4 +1,4 @@
-//! What every session keeps around its key, once: which way its requests go, and what is counted of them.
+//! What every session keeps around its key, once: how its requests are served, and their counts.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,25 +20,25 @@ use crate::options::{Options, Strategy};
 use crate::work::algorithm::{Algorithm, Direction};
 use oarlock_threads::process;
 
-/// The ways of a session's requests, for any number of threads at once.
+/// How a session's requests are served, for any number of threads at once.
 pub(crate) struct Route {
-    /// The accelerator, and what it keeps for this route. `None` of one that belongs to no accelerator and is always
-    /// inline.
+    /// The accelerator, and the threads that it reserves for this route. `None` for a route without an accelerator,
+    /// which is always inline.
     reserved: Option<Reserved>,
     strategy: FollowedStrategy,
-    /// Locked only briefly, and only with `try_lock`: a request that finds it locked goes inline, and so does one of a
+    /// Locked only briefly, and only with `try_lock`: a request that finds it locked goes inline, as does one in a
     /// child that was forked while it was locked.
     pace: Mutex<Pace>,
-    /// Requests below this are inline without a look at clock or pool.
+    /// Requests below this are inline, without reading the clock or the pool.
     long_bytes: AtomicUsize,
     /// The least length of a stripe under [`Strategy::Stripe`].
     stripe_bytes_min: usize,
     counts: Counts,
-    /// What others see of it.
+    /// The counters that other processes see.
     shown: Shown,
 }
 
-/// Opens a session where the plan expects it to be served soonest, with a route of its own. Stripes have at least
+/// Opens a session on the device that the plan expects to be fastest, with a route of its own. Stripes have at least
 /// `stripe_bytes_min`.
 pub(crate) fn open<K: Keyed>(
     engine: &Arc<Engine>,
@@ -46,14 +46,14 @@ pub(crate) fn open<K: Keyed>(
     key: &[u8],
     stripe_bytes_min: usize,
 ) -> Result<(Session<K>, Route), Error> {
-    // A context that gets no threads asks again and again, so this comes before all that takes time.
+    // A context that gets no threads asks again and again, so this comes before everything that takes time.
     let reserved = engine.reserve()?;
     let session = open_session(engine, algorithm, key)?;
     let route = Route::new(Some(reserved), session.cost, stripe_bytes_min);
     Ok((session, route))
 }
 
-/// Opens a session where the plan expects it to be served soonest. Something else has the route.
+/// Opens a session on the device that the plan expects to be fastest. The caller has the route.
 pub(crate) fn open_session<K: Keyed>(
     engine: &Engine,
     algorithm: Algorithm,
@@ -64,7 +64,7 @@ pub(crate) fn open_session<K: Keyed>(
 }
 
 impl Route {
-    /// Makes the route of a session of the cost `cost`. It has yet to follow the options.
+    /// Makes the route of a session of the cost `cost`. It does not follow the options yet.
     pub(crate) fn new(reserved: Option<Reserved>, cost: Cost, stripe_bytes_min: usize) -> Self {
         Self {
             strategy: FollowedStrategy::default(),
@@ -84,13 +84,13 @@ impl Route {
         self.reserved.as_ref().map(Reserved::engine)
     }
 
-    /// Whether a request of `bytes` is inline without a look at clock or pool.
+    /// Whether a request of `bytes` is inline without reading the clock or the pool.
     #[inline]
     pub(crate) fn is_short(&self, bytes: usize) -> bool {
         bytes < self.long_bytes()
     }
 
-    /// The length from which on a request is looked at.
+    /// Returns the length from which on a request is sampled.
     #[inline]
     pub(crate) fn long_bytes(&self) -> usize {
         self.long_bytes.load(Ordering::Relaxed)
@@ -123,7 +123,7 @@ impl Route {
         if version == self.strategy.version() {
             return None;
         }
-        // Of that version or newer.
+        // These are of that version or newer.
         let options = engine.options();
         self.strategy.follow(version, options.strategy);
         self.look_again();
@@ -135,7 +135,7 @@ impl Route {
         self.pace.try_lock().ok().map(|mut pace| run(&mut pace))
     }
 
-    /// Determines again from which length on a request reads the clock and asks the pool.
+    /// Determines again from which length on a request reads the clock and the pool.
     pub(crate) fn look_again(&self) {
         self.look_by(self.pace.try_lock().ok().as_deref());
     }
@@ -146,8 +146,7 @@ impl Route {
         }
     }
 
-    /// Takes note of `unseen` bytes of a stream, which counts those that were not looked at. Returns after how many it
-    /// reads the clock and asks the pool.
+    /// Records `unseen` bytes that a stream served without sampling. Returns after how many bytes it samples next.
     pub(crate) fn look_at_stream(&self, unseen: usize) -> usize {
         let mut pace = self.pace.try_lock().ok();
         if let Some(pace) = &mut pace {
@@ -157,7 +156,7 @@ impl Route {
             .unwrap_or(usize::MAX)
     }
 
-    /// What `pace` says, if it is there, but for strategies that need none.
+    /// Returns what `pace` says, if it is available; some strategies do not need it.
     fn looked_at_from(&self, pace: Option<&Pace>, by: fn(&Pace) -> usize) -> Option<usize> {
         match self.strategy() {
             _ if self.reserved.is_none() => Some(usize::MAX),
@@ -166,7 +165,7 @@ impl Route {
         }
     }
 
-    /// Opens a session with another key, to take the place of the one before.
+    /// Opens a session with another key, to replace the previous one.
     pub(crate) fn reopen<K: Keyed>(
         &self,
         algorithm: Algorithm,
@@ -183,8 +182,8 @@ impl Route {
         self.with_pace(|pace| pace.begin_anew(cost));
     }
 
-    /// Sends a request of `bytes` the way that is expected to be done soonest: `inline` does it on the calling thread,
-    /// `cut` with up to `helpers_max` others. One that is worth it is timed.
+    /// Serves a request of `bytes` in the way that is expected to be fastest: `inline` computes it on the calling
+    /// thread, `cut` with up to `helpers_max` others. It is timed if that is worthwhile.
     pub(crate) fn run<D, T>(
         &self,
         bytes: usize,
@@ -238,7 +237,7 @@ impl Route {
         self.shown.count_many(algorithm, direction, requests, bytes);
     }
 
-    /// The same for requests that others do not see as those of an algorithm.
+    /// Counts requests as [`count`](Self::count) does, but shows them to other processes as `what`.
     pub(crate) fn count_other(
         &self,
         what: Other,
@@ -251,7 +250,7 @@ impl Route {
         self.shown.count_other(what, direction, requests, bytes);
     }
 
-    /// Counts a request of `bytes` that others see already.
+    /// Counts a request of `bytes` that other processes see already.
     pub(crate) fn count_unshown(&self, bytes: usize) {
         self.counts.add(1, bytes as u64);
     }
@@ -263,7 +262,7 @@ impl Route {
         self.shown.count(algorithm, direction, bytes);
     }
 
-    /// Counts bytes of requests that have been counted, and of these those that were made ahead.
+    /// Counts bytes of requests that have been counted, and how many of these were made ahead.
     pub(crate) fn count_later(&self, bytes: u64, prefetched_bytes: u64) {
         self.counts.add(0, bytes);
         if prefetched_bytes > 0 {
@@ -280,7 +279,7 @@ impl Route {
         self.counts.has_shared.load(Ordering::Relaxed)
     }
 
-    /// Hands in what was counted, as done by `device`.
+    /// Adds the counts to the engine's totals, as work of `device`.
     pub(crate) fn hand_in(&self, device: &str, algorithm: Algorithm) {
         if let Some(engine) = self.engine() {
             let counts = self.counts.take();
@@ -290,8 +289,8 @@ impl Route {
         }
     }
 
-    /// Moves `session` from device to device until one has done what `run` says with `data`; at the end are the
-    /// kernels, which cannot fail.
+    /// Moves `session` from device to device until one has served `data` by `run`; the kernels come last and cannot
+    /// fail.
     #[cold]
     #[inline(never)]
     pub(crate) fn elsewhere<'a, K: Keyed>(
@@ -300,7 +299,7 @@ impl Route {
         mut data: InOutBuf<'a, 'a, u8>,
         mut run: impl FnMut(&mut K, InOutBuf<'a, 'a, u8>) -> Result<(), InOutBuf<'a, 'a, u8>>,
     ) {
-        // No device is asked twice, or two that fail would send the request to and fro without end.
+        // No device is asked twice; otherwise two failing devices would pass the request back and forth without end.
         let mut failed = Vec::new();
         loop {
             self.hand_in(session.device(), session.params().algorithm);
@@ -314,8 +313,8 @@ impl Route {
     }
 }
 
-/// Counts of a session that several threads may use. Without a locked addition, which would show in
-/// a short message: of two that add at the same moment one may get lost.
+/// Counts of a session that several threads may use. Additions are not atomic, since a locked addition would slow down
+/// short messages: of two additions at the same moment one may get lost.
 #[derive(Default)]
 struct Counts {
     requests: AtomicU64,
@@ -336,7 +335,7 @@ impl Counts {
         add(&self.bytes, bytes);
     }
 
-    /// Adds those of a long message.
+    /// Adds the counts of a long message.
     fn add_long(&self, counts: AlgorithmStats) {
         self.with_long(|long| *long += counts);
         if counts.striped_requests > 0 {
@@ -344,7 +343,7 @@ impl Counts {
         }
     }
 
-    /// All since the last time.
+    /// Returns all counts since the last call.
     fn take(&self) -> AlgorithmStats {
         self.has_shared.store(false, Ordering::Relaxed);
         let mut taken = self.with_long(std::mem::take);
@@ -393,7 +392,7 @@ mod tests {
                     tell.send(rustix::thread::gettid()).unwrap();
                     route.follow_options();
                 });
-                // The other has found that they changed, and sleeps until they can be read.
+                // The other thread has found that the options changed, and sleeps until it can read them.
                 let stat = format!("/proc/self/task/{}/stat", told.recv().unwrap());
                 oarlock_testing::until("it waits for the options", || {
                     std::fs::read_to_string(&stat).unwrap().contains(") S ")

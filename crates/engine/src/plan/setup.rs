@@ -1,4 +1,4 @@
-//! How an engine is made.
+//! Makes an engine.
 
 use std::sync::Arc;
 
@@ -20,13 +20,13 @@ use crate::{Error, OptionsError};
 pub struct Setup {
     /// The options of its accelerator.
     pub options: Options,
-    /// CPU features to hide, written as in `OARLOCK_CPU`.
+    /// CPU features to hide, in the format of `OARLOCK_CPU`.
     pub cpu_mask: Option<String>,
     /// The program is not ours: see [`Limits::is_guest`](oarlock_threads::pool::Limits::is_guest).
     pub guest: bool,
     /// A measurement of this machine, in place of the compiled tables.
     pub calibration: Option<Calibration>,
-    /// How many jobs may wait; 1024 unless set.
+    /// The most jobs that may wait; 1024 unless set.
     #[cfg(feature = "rsa")]
     pub jobs_max: Option<usize>,
 }
@@ -35,7 +35,7 @@ impl Setup {
     /// Makes the engine, with the devices that are compiled in.
     ///
     /// # Errors
-    /// [`Error::Options`] for options, a mask or a calibration that cannot be.
+    /// [`Error::Options`] for invalid options, an invalid mask or an invalid calibration.
     pub fn open(self) -> Result<Arc<Engine>, Error> {
         self.options.validate()?;
         let mut cpu = visible_cpu()?;
@@ -66,7 +66,8 @@ impl Setup {
         engine.show(Shown::where_asked(self.options.publish));
         let engine = Arc::new(engine);
         let registry = &engine.registry;
-        // Written where it stays: its room for lanes would take along what the stack had there, such as an older key.
+        // Written in its final place: moving it from the stack would copy what lay in the padding of its lanes, such as
+        // an older key.
         let place = Box::<CpuDevice>::new_uninit();
         let device = Box::write(place, CpuDevice::with_costs(cpu, costs.clone()));
         registry.register(Arc::from(device as Box<dyn Device>))?;
@@ -107,7 +108,7 @@ mod tests {
                     engine.pool();
                 });
                 together.wait();
-                // From before the other's first step to after its last, round by round.
+                // From before the other thread's first step to after its last, round by round.
                 for _ in 0..round % 100 {
                     std::hint::spin_loop();
                 }

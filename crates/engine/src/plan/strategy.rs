@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::options::Strategy;
 
-/// A strategy that follows the options until one is set; several threads may do both at once. One
-/// word, so that neither overtakes the other: the version of the options, then whether the strategy
-/// was set, then its place in [`STRATEGIES`]. Version 0 is before any.
+/// A strategy that follows the options until one is set; several threads may do both at once. All of it is in one word,
+/// so that neither overwrites the other: the version of the options, whether the strategy was set, and its place in
+/// [`STRATEGIES`]. Version 0 precedes all options.
 #[derive(Default)]
 pub(crate) struct FollowedStrategy(AtomicU64);
 
@@ -27,8 +27,7 @@ impl FollowedStrategy {
         self.0.load(Ordering::Relaxed) & IS_SET != 0
     }
 
-    /// Takes `strategy`, of options that are of `version` or newer, unless it was set or has
-    /// followed newer ones.
+    /// Takes `strategy`, of options of `version` or newer, unless a strategy was set or newer options were followed.
     pub(crate) fn follow(&self, version: usize, strategy: Strategy) {
         let version = version as u64;
         let follow = |before: u64| {
@@ -65,7 +64,7 @@ const STRATEGIES: [Strategy; 4] = [
     Strategy::Stripe,
     Strategy::Prefetch,
 ];
-/// Above the places of [`STRATEGIES`].
+/// The bit above the places of [`STRATEGIES`].
 const IS_SET: u64 = 4;
 const VERSION_SHIFT: u32 = 3;
 
@@ -81,7 +80,7 @@ mod tests {
                 assert_eq!(strategy.version(), 0);
                 strategy.follow(2, first);
                 assert_eq!((strategy.version(), strategy.get()), (2, first));
-                // Of two threads that follow, the one with the older options may be the later.
+                // Of two threads that follow, the one with the older options may come second.
                 strategy.follow(1, second);
                 assert_eq!((strategy.version(), strategy.get()), (2, first));
                 strategy.follow(3, second);

@@ -1,34 +1,34 @@
-//! What stripes turn out to gain while helpers are awake.
+//! Measures what stripes gain while helpers are awake.
 
 use super::fan_out::{FanOut, LEVELS, handoffs, level, share_ns};
 use crate::learn::{BackOff, decayed};
 
-/// What stripes turned out to gain with helpers awake.
+/// What stripes have gained with awake helpers.
 #[derive(Debug, Default)]
 pub(super) struct StripeGain {
-    /// Whether the last look used stripes.
+    /// Whether the last sampled request used stripes.
     pub(super) are_in_use: bool,
     handoffs: [Handoff; LEVELS],
-    /// What this look has sent for, if only helpers that were awake.
+    /// What this request is striped over, if only awake helpers were asked.
     pub(super) sent_for: Option<SentFor>,
-    /// Whether the helpers of this look, if any, were awake.
+    /// Whether the helpers of this request, if any, were awake.
     pub(super) sent_for_awake: Option<bool>,
-    /// Looks until stripes are tried again, after they were found to gain nothing.
+    /// Sampled requests until stripes are tried again, after they were found to gain nothing.
     pub(super) barred: u32,
     /// The value of `barred` when it was last set.
     pub(super) bar: u32,
-    /// Looks since then at which stripes gained.
+    /// Sampled requests since then for which stripes gained.
     pub(super) rewarded: u32,
 }
 
-/// What stripes take beyond a fair share of the inline time, over [`handoffs`], with a level of helpers.
+/// The time that stripes take beyond a fair share of the inline time, over [`handoffs`], with a level of helpers.
 #[derive(Clone, Copy, Debug, Default)]
 struct Handoff {
-    /// On average.
+    /// The average.
     ns: f64,
-    /// Looks that this is the average of, as far as they count.
+    /// The number of samples in the average, up to a limit.
     seen: u32,
-    /// Looks at other levels since the last one.
+    /// Samples at other levels since the last one at this level.
     passed: u32,
 }
 
@@ -38,37 +38,38 @@ impl Handoff {
     }
 }
 
-/// What a look sends for.
+/// The inputs of a striped request's measurement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SentFor {
-    /// What the request takes inline.
+    /// The time that the request takes inline.
     pub(super) inline_ns: f64,
     pub(super) helpers: usize,
-    /// Helpers that there are.
+    /// The number of helpers that there are.
     pub(super) available: usize,
 }
 
 impl StripeGain {
-    /// Whether they may be what gains most, as far as is known: streams in use are not left for what has failed.
+    /// Whether stripes may be the best choice, as far as is known: active streams are not left for stripes that have
+    /// failed.
     pub(super) fn are_hopeful(&self) -> bool {
         self.barred == 0 && (self.are_known() || self.bar == 0)
     }
 
-    /// Whether there were looks enough to tell what they cost.
+    /// Whether there were enough samples to tell what stripes cost.
     pub(super) fn are_known(&self) -> bool {
         self.handoffs.iter().any(Handoff::is_known)
     }
 
-    /// Decays old samples, since what stripes cost once does not hold forever: while streams are in use no stripes are
-    /// measured, and in the few looks before that helpers came from sleep.
+    /// Decays old samples, since the cost of stripes changes: while streams are active no stripes are measured, and in
+    /// the few samples before that helpers had to wake.
     pub(super) fn forget_a_little(&mut self) {
         for handoff in &mut self.handoffs {
             handoff.ns = decayed(handoff.ns, HANDOFF_NS_HOPED.min(handoff.ns), FORGOTTEN);
         }
     }
 
-    /// What one helper costs beyond a fair share of the inline time, if there are helpers of a level: what was seen there, or
-    /// with fewer of them, or with more. `None` before there were looks enough.
+    /// Returns the cost of one helper beyond a fair share of the inline time, with helpers of a level: as measured at
+    /// that level, or with fewer of them, or with more. `None` before there were enough samples.
     pub(super) fn handoff_ns(&self, level: usize) -> Option<f64> {
         let (below, above) = self.handoffs.split_at(level + 1);
         let mut by_distance = below.iter().rev().chain(above);
@@ -77,13 +78,13 @@ impl StripeGain {
             .map(|handoff| handoff.ns)
     }
 
-    /// The best of `available` helpers, all awake, if one costs `hoped_ns` as long as nobody knows.
+    /// Returns the best number of up to `available` awake helpers. One costs `hoped_ns` until its cost is known.
     pub(super) fn best(&self, inline_ns: f64, hoped_ns: f64, available: usize) -> FanOut {
         let handoff_ns = |level| self.handoff_ns(level).unwrap_or(hoped_ns);
         FanOut::awake(inline_ns, handoff_ns, available)
     }
 
-    /// A request took `ns` with what was sent for.
+    /// Records that a request took `ns` with what was sent for.
     pub(super) fn learn(&mut self, sent_for: SentFor, ns: f64) {
         let SentFor {
             inline_ns,
@@ -95,21 +96,21 @@ impl StripeGain {
         let seen_ns = beyond_ns / handoffs(helpers);
         for other in &mut self.handoffs {
             other.passed += 1;
-            // What it cost then does not hold forever.
+            // The cost may have changed since then.
             if other.passed > PASSED_MAX {
                 *other = Handoff::default();
             }
         }
         let handoff = &mut self.handoffs[level];
         handoff.passed = 0;
-        // One request that the kernel interrupted says little of the next.
+        // One request that the kernel interrupted says little about the next.
         let most_ns = if handoff.is_known() {
             (INTERRUPTED * handoff.ns).max(HANDOFF_NS_HOPED)
         } else {
             f64::MAX
         };
         handoff.seen = (handoff.seen + 1).min(SEEN_MAX);
-        // The first ones, while helpers and caches warm up, are soon forgotten.
+        // The first ones, while helpers and caches warm up, soon lose their weight.
         let count_as = handoff.seen.div_ceil(2);
         handoff.ns = decayed(handoff.ns, seen_ns.min(most_ns), count_as.into());
         let Handoff { ns: hoped_ns, .. } = *handoff;
@@ -119,7 +120,7 @@ impl StripeGain {
             self.rewarded = self.rewarded.saturating_add(1);
             return;
         }
-        // The first after a while finds neither its data nor its code with the helper.
+        // The first one after a while finds neither its data nor its code in the helper's caches.
         if !is_known {
             return;
         }
@@ -134,32 +135,32 @@ impl StripeGain {
     }
 }
 
-/// Another way must promise this share of the inline time.
+/// Another strategy must promise at most this share of the inline time.
 pub(super) const WORTHWHILE: f64 = 0.94;
-/// The share for a way that is in use, so that it is not left and taken up again all the time.
+/// The share for a strategy in use, so that the plan does not alternate.
 pub(super) const STILL_WORTHWHILE: f64 = 0.98;
-/// What posting work costs a caller at least, with the helper on a core that shares its cache.
+/// The least cost of posting work for a caller, with the helper on a core that shares its cache.
 pub(super) const HANDOFF_NS_HOPED: f64 = 500.0;
-/// Stripes that gained nothing are tried again after so many looks, the first time and at most.
+/// The number of samples after which stripes that gained nothing are tried again, at first and at most.
 const BAR: BackOff = BackOff::doubling(64, 4096);
-/// The number of looks that tell whether stripes gain.
+/// The number of samples that tell whether stripes gain.
 const SEEN_MIN: u32 = 4;
-/// Each new look has at least the weight of one in half as many.
+/// Each new sample has at least the weight of one among half this many.
 const SEEN_MAX: u32 = 32;
-/// A level that was passed over at so many looks is tried again if the levels next to it promise enough.
+/// A level that this many samples have passed over is tried again if the levels next to it promise enough.
 const PASSED_MAX: u32 = 1024;
-/// Each request with streams removes one part in this many of what is above [`HANDOFF_NS_HOPED`].
+/// Each request with streams removes one part in this many of the cost above [`HANDOFF_NS_HOPED`].
 const FORGOTTEN: f64 = 4096.0;
 /// A sample counts as at most this many times the average.
 const INTERRUPTED: f64 = 4.0;
-/// Looks at which stripes must gain before a loss counts as the first.
+/// The number of samples for which stripes must gain before a loss counts as the first.
 const REWARDED_MIN: u32 = 64;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A request of 2 µs.
+    /// Returns a request of 2 µs.
     fn sent_for(helpers: usize, available: usize) -> SentFor {
         SentFor {
             inline_ns: 2000.0,
@@ -200,13 +201,13 @@ mod tests {
     #[test]
     fn too_many_helpers_are_no_reason_to_do_without() {
         let mut gain = StripeGain::default();
-        // 15 cost as much as they gain; of one that would be an eighth.
+        // 15 cost as much as they gain; one of them would cost an eighth of that.
         for _ in 0..100 {
             gain.learn(sent_for(15, 15), 2000.0);
         }
         assert_eq!(gain.barred, 0);
         assert!(gain.handoff_ns(0).is_some_and(|ns| ns < 250.0));
-        // Where there is but one, and it costs as much as the 15, none is asked.
+        // If there is only one, and it costs as much as the 15, none is asked.
         for _ in 0..100 {
             gain.learn(sent_for(1, 1), 3000.0);
         }

@@ -1,19 +1,19 @@
-//! When sleeping helpers are woken ahead of gain.
+//! Decides when sleeping helpers are woken for requests still to come.
 
 use std::time::{Duration, Instant};
 
 use crate::learn::BackOff;
 
-/// Sleeping helpers that are woken ahead of gain, by a streak.
+/// The state of waking helpers during a streak, before one request alone would pay for it.
 #[derive(Debug)]
 pub(super) struct Waking {
-    /// A streak from this length on does so.
+    /// The length from which on a streak wakes helpers.
     pub(super) streak_to_wake: u32,
-    /// When one did so last, if nothing is known of the outcome.
+    /// When a streak last did so, while the outcome is unknown.
     pub(super) since: Option<Instant>,
-    /// When more than were awake were last woken for a streak.
+    /// When a streak last woke more helpers than were awake.
     more_since: Option<Instant>,
-    /// So long after that not again.
+    /// The least time between two such attempts.
     more_apart: Duration,
 }
 
@@ -56,18 +56,18 @@ impl Waking {
         self.streak_to_wake = STREAK.longer(self.streak_to_wake);
     }
 
-    /// Takes note that enough are awake.
+    /// Records that enough helpers are awake.
     pub(super) fn are_enough(&mut self) {
         self.more_since = None;
         self.more_apart = WAKING;
     }
 }
 
-/// How long helpers watch.
+/// How long helpers spin for work before they sleep.
 pub(super) const WATCH: Duration = Duration::from_micros(50);
-/// If a helper has not come within this time after it was woken, it is not coming.
+/// A helper that has not come within this time after it was woken is not coming.
 const WAKING: Duration = Duration::from_micros(400);
-/// At this distance, calls that wake helpers without success cost next to nothing compared with the requests.
+/// At this distance, system calls that wake helpers without success cost next to nothing compared with the requests.
 const MORE_APART_NS: BackOff = BackOff::doubling(WAKING.as_nanos() as u64, 100_000_000);
 /// The number of requests in a row that count as a stream.
 pub(super) const STREAK_TO_WAKE: u32 = 4;

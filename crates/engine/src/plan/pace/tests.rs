@@ -10,7 +10,7 @@ use crate::plan::cut::{PAGE, STRIPE_BYTES_MAX};
 use crate::plan::fan_out;
 use crate::plan::wake::STREAK_TO_WAKE;
 
-/// A pool that is as it is told.
+/// A pool in a given state.
 #[derive(Default)]
 struct Told {
     available: usize,
@@ -40,7 +40,7 @@ const MACHINE: Machine = Machine {
     own_core_bytes_per_ns: 30.0,
 };
 
-/// Without a setup.
+/// Returns a pace without setup time.
 fn pace(bytes_per_second: u64) -> Pace {
     Pace::new(Cost::new(0, bytes_per_second))
 }
@@ -60,22 +60,22 @@ const ONE_AWAKE: Told = Told {
     awake: 1,
     are_crowded: false,
 };
-/// One byte a nanosecond: bytes are nanoseconds.
+/// The rate: at one byte a nanosecond, bytes are nanoseconds.
 const RATE: u64 = 1_000_000_000;
 const RING_BYTES: usize = 128 << 10;
 const SHORT: usize = (ASLEEP_NS_MIN / 2.0) as usize;
 const LONG: usize = (ASLEEP_NS_MIN * 2.0) as usize;
 
-/// A session's requests, at times of their own making.
+/// A session's requests, at times that the test chooses.
 struct Session {
     pace: Pace,
     now: Instant,
-    /// Helpers that are awake come; else stripes take as long as inline.
+    /// Whether awake helpers take part; otherwise stripes take as long as inline.
     helpers_come: bool,
 }
 
 impl Session {
-    /// A session of a cipher whose keystream is not made ahead.
+    /// Returns a session of a cipher whose keystream is not made ahead.
     fn new() -> Self {
         Self {
             pace: pace(RATE),
@@ -91,7 +91,7 @@ impl Session {
         session
     }
 
-    /// One request `gap` after the last, which takes as long as the rate and the way say.
+    /// Serves one request `gap` after the last, in the time that follows from the rate and the way.
     fn request(&mut self, gap: Duration, bytes: usize, pool: &Told) -> Way {
         let began = self.now + gap;
         let way = self.pace.choose(bytes, began, pool);
@@ -109,7 +109,7 @@ impl Session {
         way
     }
 
-    /// The same; whether keystream is to be made ahead.
+    /// Serves one, and returns whether keystream is to be made ahead.
     fn ahead(&mut self, gap: Duration, bytes: usize, pool: &Told) -> bool {
         self.request(gap, bytes, pool);
         self.pace.wants_keystream_ahead()
@@ -206,7 +206,7 @@ fn a_thread_under_way_teaches_nothing_about_stripes() {
     for _ in 0..=STREAK_TO_WAKE {
         session.request(WATCH / 2, SHORT, &ASLEEP);
     }
-    // Counted as awake while it is being made.
+    // A thread counts as awake while it is being made.
     for _ in 0..4 {
         let way = session.request(Duration::ZERO, SHORT, &AWAKE);
         assert_ne!(way, Way::Inline);
@@ -227,7 +227,7 @@ fn the_back_off_has_no_end_to_overflow_at() {
 #[test]
 fn of_requests_that_stand_alone_most_are_spared_the_look() {
     let mut session = Session::new();
-    // Of the first nobody knows whether it stands alone.
+    // Whether the first one is isolated is unknown.
     session.request(WATCH, SHORT, &ASLEEP);
     assert!(session.pace.looks_at(SHORT));
     session.request(WATCH, SHORT, &ASLEEP);
@@ -237,7 +237,7 @@ fn of_requests_that_stand_alone_most_are_spared_the_look() {
         session.pace.pass_over();
     }
     assert!(session.pace.looks_at(SHORT));
-    // Of those in a row none is.
+    // Consecutive requests are not isolated.
     session.now = Instant::now();
     session.request(WATCH / 2, SHORT, &ASLEEP);
     assert!(session.pace.looks_at(SHORT));
@@ -298,7 +298,7 @@ fn keystream_that_comes_slowly_is_made_ahead_no_more() {
     let (bytes, pause) = (32 << 10, Duration::from_millis(1));
     assert!((0..10).any(|_| session.ahead(pause, bytes, &ASLEEP)));
     let inline_ns = session.pace.cost.ns(bytes);
-    // Each timed one after as many others, each with its pause.
+    // Each timed one follows the others, each with its pause.
     let mut taken = |ns: f64| {
         let others = (pause.as_nanos() as f64 + ns) * f64::from(REQUESTS_PER_TIMED - 1);
         let began = session.now + pause + Duration::from_nanos(others as u64);
@@ -308,7 +308,7 @@ fn keystream_that_comes_slowly_is_made_ahead_no_more() {
             .learn_taking(REQUESTS_PER_TIMED, bytes, 0, began, session.now)
     };
     assert!((0..100).all(|_| taken(inline_ns / 2.0)));
-    // One that was interrupted changes nothing.
+    // One interrupted request changes nothing.
     assert!(taken(1e6));
     assert!((0..100).any(|_| !taken(1.5 * inline_ns)));
 }
@@ -319,7 +319,7 @@ fn streams_are_given_up_when_pauses_end_and_stripes_are_better() {
     let (bytes, pause) = (64 << 10, Duration::from_micros(40));
     assert!((0..50).any(|_| session.ahead(pause, bytes, &ONE_AWAKE)));
     let mut taken = || {
-        // Half of a request's keystream is there, and the next follows at once.
+        // Half of a request's keystream is ready, and the next request follows at once.
         let ns = session.pace.cost.ns(bytes) * 0.75;
         let others = Duration::from_nanos((ns * f64::from(REQUESTS_PER_TIMED - 1)) as u64);
         let began = session.now + others;
@@ -331,7 +331,7 @@ fn streams_are_given_up_when_pauses_end_and_stripes_are_better() {
     assert!((0..100).any(|_| !taken()));
 }
 
-/// Stripes would do more of them, but not after the next pause.
+/// Stripes would finish more of these requests sooner, but not after the next pause.
 #[test]
 fn streams_outlast_a_burst() {
     let mut session = Session::of_stream(6 * RATE);
@@ -356,14 +356,14 @@ fn requests_much_longer_than_the_streams_are_not_made_ahead() {
         awake: 0,
         are_crowded: false,
     };
-    // Too short to wake anybody for.
+    // Too short to wake a helper for.
     let is_ahead = |gap, bytes| {
         let mut session = Session::of_stream(8 * RATE);
         (0..50).any(|_| session.ahead(gap, bytes, &one))
     };
     let pause = Duration::from_millis(1);
     assert!(!is_ahead(pause, 2 * RING_BYTES + 1));
-    // After a pause half of one that is twice as long is there. In a row stripes do as well.
+    // After a pause half of a request of twice the length is ready. Without pauses stripes are equally fast.
     assert!(is_ahead(pause, 2 * RING_BYTES));
     assert!(!is_ahead(Duration::ZERO, 2 * RING_BYTES));
 }
@@ -375,12 +375,12 @@ fn streams_that_take_longer_than_expected_are_given_up_and_not_soon_begun_again(
         awake: 0,
         are_crowded: false,
     };
-    // Too short to be cut, so that there is no third way.
+    // Too short to be cut, so only inline and streams remain.
     let (rate, bytes) = (8 * RATE, PAGE);
     let mut session = Session::of_stream(rate);
     assert!((0..200).any(|_| session.ahead(Duration::ZERO, bytes, &one)));
     let inline_ns = session.pace.cost.ns(bytes);
-    // Most of it inline, and all of it slower than that alone.
+    // Most of it is computed inline, and the whole takes longer than inline alone.
     let mut taken = || {
         let ns = 1.1 * inline_ns;
         let others = Duration::from_nanos((ns * f64::from(REQUESTS_PER_TIMED - 1)) as u64);
@@ -435,7 +435,7 @@ fn streams_that_stripes_were_left_for_give_way_once_these_may_be_tried_again() {
     assert!((0..100).any(|_| !taken()), "two threads would take half");
 }
 
-/// What was known of stripes is of a few requests, while helpers woke.
+/// What was known of stripes comes from a few requests, while helpers woke.
 #[test]
 fn streams_in_use_leave_stripes_another_try_and_the_better_of_both_stays() {
     let bytes = 64 << 10;
@@ -516,8 +516,8 @@ fn helpers_are_woken_for_what_outlasts_the_wake_up_and_the_calls() {
     }
 }
 
-/// Requests in a row on a machine of 16 CPUs, where helpers cost what [`fan_out`](crate::plan::fan_out) says: with
-/// as many as were asked for, those come that were awake; the others are for the next.
+/// Consecutive requests on a machine of 16 CPUs, where helpers cost what [`fan_out`](crate::plan::fan_out) says. Of the
+/// helpers that are asked, those that were awake come; the others are awake for the next request.
 #[test]
 fn of_many_cpus_as_many_are_asked_as_a_request_is_worth() {
     for (bytes, few_ns, many_ns) in [
@@ -526,7 +526,7 @@ fn of_many_cpus_as_many_are_asked_as_a_request_is_worth() {
         (71_000, 3_500.0, 3_500.0),
         (298_000, 3_500.0, 3_500.0),
         (1_000_000, 3_500.0, 3_500.0),
-        // As measured: with few each costs more, with many it was less.
+        // As measured: each of a few helpers cost more, each of many cost less.
         (298_000, 10_000.0, 6_000.0),
         (298_000, 2_000.0, 8_000.0),
     ] {
@@ -567,7 +567,7 @@ fn of_many_cpus_as_many_are_asked_as_a_request_is_worth() {
     }
 }
 
-/// After a pause, a long request may take less time with helpers that are woken for it than with keystream that is ready.
+/// After a pause, helpers that are woken for a long request may finish it sooner than keystream that is ready.
 #[test]
 fn streams_of_a_burst_are_compared_with_helpers_that_wake_up() {
     let pause = Duration::from_millis(2);
@@ -652,7 +652,7 @@ fn the_rate_follows_inline_requests_alone() {
     }
     assert!((pace.cost.bytes_per_ns - 2.0).abs() < 1e-3, "{pace:?}");
     assert!(pace.long_bytes() as f64 >= 1.99 * LONG_NS, "{pace:?}");
-    // A clock that stands still teaches nothing.
+    // A clock that does not advance changes nothing.
     pace.learn(Way::Inline, 1000, began, began);
     assert!(pace.cost.bytes_per_ns.is_finite());
 }
