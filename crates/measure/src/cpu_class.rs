@@ -1,5 +1,5 @@
-//! CPU classes, and masks that hide CPU features from Oarlock and its peers, so that a machine behaves like one of a lower
-//! class.
+//! CPU classes, and masks that hide CPU features from Oarlock and its peers, so that a machine behaves like one of a
+//! lower class.
 
 use std::env;
 use std::os::unix::process::CommandExt as _;
@@ -15,8 +15,8 @@ use crate::error::Error;
 pub struct Mask {
     /// The value of `OARLOCK_CPU`.
     pub oarlock: &'static str,
-    /// The bits to clear in the first two words of `OPENSSL_ia32cap`, which aws-lc reads too: CPUID leaf 1 (EDX, ECX), leaf
-    /// 7 (EBX, ECX) (OPENSSL_ia32cap(3)).
+    /// The bits to clear in the first two words of `OPENSSL_ia32cap`, which aws-lc reads too: CPUID leaf 1 (EDX, ECX),
+    /// leaf 7 (EBX, ECX) (OPENSSL_ia32cap(3)).
     pub openssl: [u64; 2],
 }
 
@@ -41,8 +41,8 @@ pub fn mask_shown() -> Option<Mask> {
     shown().and_then(mask)
 }
 
-/// Returns an error if a lower class is in force and `peer` detects the CPU's features by itself, so that no mask reaches
-/// it.
+/// Returns an error if a lower class is in force and `peer` detects the CPU's features by itself, so that no mask
+/// reaches it.
 ///
 /// # Errors
 /// [`Error::Unavailable`].
@@ -66,8 +66,8 @@ pub fn parse(letter: &str) -> Result<CpuClass, String> {
         .ok_or_else(|| "a letter from A to D".to_owned())
 }
 
-/// Puts `class` in force by starting this program again, since libraries read their masks when they are loaded. Returns if
-/// nothing is left to do.
+/// Puts `class` in force by starting this program again, since libraries read their masks when they are loaded. Returns
+/// if nothing is left to do.
 ///
 /// # Errors
 /// [`Error::Usage`] if the CPU lacks a feature of the class.
@@ -197,7 +197,8 @@ mod tests {
                 None => command.env_remove(VARIABLES[1]),
             };
             let text = String::from_utf8(command.output().unwrap().stdout).unwrap();
-            // The output is "OPENSSL_ia32cap=0x7ffef3ff...:0x1c2ffb...", followed by " env:" and the mask if there is one.
+            // The output is "OPENSSL_ia32cap=0x7ffef3ff...:0x1c2ffb...", followed by " env:" and the mask if there is
+            // one.
             let values = text.trim().split_once('=').unwrap().1;
             let values = values.split(' ').next().unwrap();
             let mut words = values.split(':');

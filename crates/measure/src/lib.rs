@@ -20,8 +20,8 @@
 //! cpu_class                        classes of CPUs, and masks for lower ones
 //! ```
 //!
-//! It knows the peers that every machine has: its OpenSSL, loaded at run time, and Oarlock's own parts. The benchmark adds
-//! the rest. Nothing here asserts a time.
+//! It knows the peers that every machine has: its OpenSSL, loaded at run time, and Oarlock's own parts. The benchmark
+//! adds the rest. Nothing here asserts a time.
 
 pub mod args;
 pub mod cases;
@@ -54,8 +54,8 @@ pub fn run(args: &Args, peers: &[PeerFactory], out: &mut dyn Write) -> Result<()
     run::measure(args, &cases, peers, &mut |event| shown.on(event))
 }
 
-/// Runs the cases that `args` name with Oarlock and the named `peers`, and compares the outputs without timing. Returns the
-/// number of comparisons.
+/// Runs the cases that `args` name with Oarlock and the named `peers`, and compares the outputs without timing. Returns
+/// the number of comparisons.
 ///
 /// # Errors
 /// The same as for [`run()`].

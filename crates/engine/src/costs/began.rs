@@ -11,9 +11,9 @@ pub(crate) enum Began {
 }
 
 impl Began {
-    /// Starts timing a computation of `requests` requests. Several requests take milliseconds, during which other processes
-    /// may run on the CPU. Their time excludes that; otherwise, whenever all threads contend for CPUs, a batch would look
-    /// slower than its requests one by one.
+    /// Starts timing a computation of `requests` requests. Several requests take milliseconds, during which other
+    /// processes may run on the CPU. Their time excludes that; otherwise a batch would look slower than its requests
+    /// one by one whenever all threads contend for CPUs.
     pub(crate) fn now(requests: usize) -> Self {
         if requests > 1 && !process::is_sandboxed() {
             Self::OnThread(process::thread_time())

@@ -3,8 +3,8 @@
 use crate::Error;
 use crate::work::algorithm::Algorithm;
 
-/// A measurement of one machine, from `Accelerator::calibrate`. It is valid only for that machine, its CPU features and this
-/// version of the library.
+/// A measurement of one machine, from `Accelerator::calibrate`. It is valid only for that machine, its CPU features and
+/// this version of the library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Calibration {
     /// The costs of moving work and data between cores.

@@ -2,8 +2,8 @@
 
 use super::cost::Cost;
 
-/// Sorts offers by expected time. `of` returns the cost and the preference of an offer. Among those within a few percent of
-/// the fastest, the preferred one comes first: a smaller gain is not worth using another implementation.
+/// Sorts offers by expected time. `of` returns the cost and the preference of an offer. Among those within a few
+/// percent of the fastest, the preferred one comes first: a smaller gain is not worth using another implementation.
 pub(crate) fn order<T>(offers: &mut [T], of: impl Fn(&T) -> (Cost, u32)) {
     let ns = |offer: &T| of(offer).0.ns(TYPICAL_BYTES);
     offers.sort_by(|one, other| ns(one).total_cmp(&ns(other)));

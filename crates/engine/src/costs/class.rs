@@ -15,7 +15,7 @@ pub enum CpuClass {
     C,
     /// SSE with AES-NI.
     D,
-    /// None of these. This library has no fast kernel for AES there, and no table compares it with OpenSSL.
+    /// None of these. This library has no fast AES kernel for them, and no table compares it with OpenSSL.
     E,
 }
 

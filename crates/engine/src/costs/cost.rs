@@ -70,6 +70,6 @@ pub(crate) const UNKNOWN: Cost = Cost {
     setup_ns: 20.0,
     bytes_per_ns: 0.15,
 };
-/// The least rate, one kilobyte per second: below the slowest row of any table, so that no row is rounded up to it and no
-/// cost is infinite.
+/// The least rate, one kilobyte per second: below the slowest row of any table, so that no row is rounded up to it and
+/// no cost is infinite.
 pub(super) const BYTES_PER_NS_MIN: f64 = 1e-6;

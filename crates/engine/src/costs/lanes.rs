@@ -93,8 +93,8 @@ impl LaneCosts {
         lanes.apart.store(next, Ordering::Relaxed);
     }
 
-    /// Whether to compute a batch of `size` requests, which may be 1, in lanes: because lanes are faster, or because they
-    /// are due to be tried again. Asking changes nothing.
+    /// Whether to compute a batch of `size` requests, which may be 1, in lanes: because lanes are faster, or because
+    /// they are due to be tried again. Asking changes nothing.
     pub(crate) fn pays(&self, key: BatchKey, size: usize) -> bool {
         self.are_faster(key, size) || self.is_due(key, size)
     }
@@ -114,8 +114,8 @@ impl LaneCosts {
         u64::from(self.in_lanes(key, size).ns.ns()) < self.limit(key, size)
     }
 
-    /// Returns the most nanoseconds that a batch of `size` may take in lanes. If it takes more, its requests are computed
-    /// alone.
+    /// Returns the most nanoseconds that a batch of `size` may take in lanes. If it takes more, its requests are
+    /// computed alone.
     fn limit(&self, key: BatchKey, size: usize) -> u64 {
         let alone = u64::from(self.costs[key.number()].alone.ns());
         // A single request moves to lanes only for a clear gain.

@@ -41,8 +41,8 @@ impl LiveMachine {
         (handoff_ns, wake_ns) != (self.base.handoff_ns.trunc(), self.base.wake_ns.trunc())
     }
 
-    /// Records that a helper, awake or asleep before, began `waited` after the request did. If two threads record at once,
-    /// one sample may be lost.
+    /// Records that a helper, awake or asleep before, began `waited` after the request did. If two threads record at
+    /// once, one sample may be lost.
     pub(crate) fn joined(&self, was_awake: bool, waited: Duration) {
         let waited_ns = waited.as_nanos() as f64;
         let (average, base_ns, seen_ns) = if was_awake {
@@ -64,8 +64,8 @@ impl LiveMachine {
 
 /// The caller's total cost of a hand-off, relative to the time until the helper begins.
 const HANDOFF_PER_WAIT: f64 = 2.0;
-/// The factor by which averages may differ from the initial costs. The limit lets figures from a busy machine recover soon
-/// on an idle one.
+/// The factor by which averages may differ from the initial costs. The limit lets figures from a busy machine recover
+/// soon on an idle one.
 const DRIFT_MAX: f64 = 4.0;
 const AVERAGED_OVER: f64 = 32.0;
 

@@ -1,7 +1,7 @@
 //! Looks up the figures that decisions use: times of algorithms on a device's backend, and of hand-offs between cores.
 //!
-//! They come from the [`tables`](super::tables), one for each measured family of processors and a generic one for the rest,
-//! or from a [`Calibration`] given to the accelerator. Measurements of requests refine them at run time.
+//! They come from the [`tables`](super::tables), one for each measured family of processors and a generic one for the
+//! rest, or from a [`Calibration`] given to the accelerator. Measurements of requests refine them at run time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,8 +21,8 @@ use crate::work::algorithm::Algorithm;
 pub enum CostSource {
     /// The table of this family of processors, by name.
     Table(&'static str),
-    /// The generic table. If the processor's family has a table without this row, the row is scaled by the rows that both
-    /// tables have.
+    /// The generic table. If the processor's family has a table without this row, the row is scaled by the rows that
+    /// both tables have.
     Generic,
     /// A [`Calibration`] passed to `Builder::calibration`.
     Calibrated,
@@ -176,8 +176,8 @@ pub(crate) fn software_cost(costs: &Costs, cpu: Cpu, algorithm: Algorithm) -> Op
     }
 }
 
-/// Returns the code path that aws-lc takes. aws-lc sees the real CPU; a mask only makes this library expect the speed of a
-/// CPU without the hidden instructions.
+/// Returns the code path that aws-lc takes. aws-lc sees the real CPU; a mask only makes this library expect the speed
+/// of a CPU without the hidden instructions.
 #[cfg(feature = "aws-lc")]
 pub(crate) fn software_backend(cpu: Cpu) -> &'static str {
     if !cpu.has(Feature::Avx2) {
@@ -285,7 +285,7 @@ mod tests {
         }
     }
 
-    /// A rate clamped to the smallest possible cost would make everything slower look equal.
+    /// A rate clamped to the least one would make all slower rates look equal.
     #[test]
     fn no_cost_is_rounded_up_to_the_least() {
         for table in tables::FAMILIES.iter().chain([&tables::GENERIC]) {

@@ -1,5 +1,5 @@
-//! Costs: tables by processor family, calibrations of one machine, measured times of requests, and ratios to OpenSSL's own
-//! implementations; also counts of completed work, and the part of them that other processes see.
+//! Costs: tables by processor family, calibrations of one machine, measured times of requests, and ratios to OpenSSL's
+//! own implementations; also counts of completed work, and the part of them that other processes see.
 
 #[cfg(feature = "rsa")]
 pub(crate) mod began;

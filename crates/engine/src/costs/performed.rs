@@ -1,17 +1,17 @@
-//! What is counted of a key derivation, MAC, key exchange, signature or KEM.
+//! The counted operations of key derivations, MACs, key exchanges, signatures and KEMs.
 
 /// An operation of a [`Primitive`](crate::Primitive).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Performed {
     /// A key pair was generated.
     Generated,
-    /// A secret was derived: of a key derivation, or of a key pair and a peer's public key.
+    /// A secret was derived: by a key derivation, or from a key pair and a peer's public key.
     Derived,
     /// The tag of a message was computed.
     Authenticated,
     /// A message or its digest was signed.
     Signed,
-    /// A signature was verified, and is right.
+    /// A signature was verified and found correct.
     Verified,
     /// A secret was encapsulated: a server's side of a handshake.
     Encapsulated,

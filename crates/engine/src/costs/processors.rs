@@ -7,8 +7,8 @@ use super::table::Processors;
 use super::tables;
 use crate::work::algorithm::Algorithm;
 
-/// Returns processors with names: one of each family that has a table, some without one, an unknown one, and one without
-/// identification.
+/// Returns processors with names: one of each family that has a table, some without one, an unknown one, and one
+/// without identification.
 pub(crate) fn all() -> Vec<(&'static str, Option<Family>)> {
     let of = |vendor: &str, family, model| {
         let vendor = vendor.as_bytes().try_into().ok()?;
@@ -38,8 +38,8 @@ pub(crate) fn all() -> Vec<(&'static str, Option<Family>)> {
     measured.chain(others).collect()
 }
 
-/// Returns every kernel with its algorithm that a mask can select: those in the generic table, and those that the masks of
-/// this machine select.
+/// Returns every kernel with its algorithm that a mask can select: those in the generic table, and those that the masks
+/// of this machine select.
 pub(crate) fn kernels() -> Vec<(Algorithm, &'static str)> {
     let known = tables::GENERIC.rows.iter();
     let known = known.filter(|row| row.device == "cpu");

@@ -29,10 +29,11 @@ pub struct PublicKeyStats {
     pub groups: u64,
     /// Requests in those groups.
     pub in_groups: u64,
-    /// Nanoseconds that groups saved over the same requests alone, by times measured here; negative if lanes were slower.
+    /// Nanoseconds that groups saved over the same requests alone, by times measured here; negative if lanes were
+    /// slower.
     pub saved_ns: i64,
-    /// Private-operation results that failed their check and were computed again elsewhere. Any such result means that the
-    /// machine miscomputes or that a prime of a key is composite.
+    /// Private-operation results that failed their check and were computed again elsewhere. Any such result means that
+    /// the machine miscomputes or that a prime of a key is composite.
     pub faults: u64,
     /// Waiting jobs.
     pub waiting: usize,

@@ -96,8 +96,9 @@ impl Table {
             .map(Row::cost)
     }
 
-    /// Returns a row that this table lacks, scaled from `other` by the ratio of the two families over the algorithm's rows
-    /// that both have, so that backends of one family stay comparable. If they share no row, returns that of `other`.
+    /// Returns a row that this table lacks, scaled from `other` by the ratio of the two families over the algorithm's
+    /// rows that both have, so that backends of one family stay comparable. If they share no row, returns that of
+    /// `other`.
     pub(super) fn find_by(
         &self,
         other: &Self,

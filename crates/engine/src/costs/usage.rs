@@ -15,8 +15,8 @@
 //! ```
 //!
 //! Numbers are in the machine's byte order, little-endian on all machines that Oarlock has kernels for. The file never
-//! leaves its machine, and the other byte order has another magic. Counters are relaxed atomics: each is right by itself,
-//! and all are consistent once the processes have ended.
+//! leaves its machine, and the other byte order has another magic. Counters are relaxed atomics: each is right by
+//! itself, and all are consistent once the processes have ended.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
@@ -75,8 +75,8 @@ pub struct Counted {
     pub library: Option<PathBuf>,
 }
 
-/// Key exchanges of one post-quantum group. In a TLS handshake the server encapsulates a secret and the client decapsulates
-/// it.
+/// Key exchanges of one post-quantum group. In a TLS handshake the server encapsulates a secret and the client
+/// decapsulates it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CountedExchanges {
     /// The group.
@@ -129,11 +129,13 @@ pub enum ContextEvent {
 pub struct PrivateOperations {
     /// Operations computed alone.
     pub alone: u64,
-    /// Operations in lanes, batched with others of this or other processes. A few run in lanes alone, to measure their time.
+    /// Operations in lanes, batched with others of this or other processes. A few run in lanes alone, to measure their
+    /// time.
     pub in_lanes: u64,
     /// Operations computed by another machine.
     pub remotely: u64,
-    /// Operations whose connection closed while their job was paused (ASYNC_start_job(3)). OpenSSL keeps the job's stack.
+    /// Operations whose connection closed while their job was paused (ASYNC_start_job(3)). OpenSSL keeps the job's
+    /// stack.
     pub abandoned: u64,
     /// Nanoseconds that lanes saved over the same operations alone, by times measured in the process itself.
     pub saved_ns: i64,
@@ -167,8 +169,8 @@ pub struct CountedLine {
 }
 
 impl CountedLine {
-    /// Returns the least length of a request in this class: 0, or a power of two from 1 to 2^30. Each class but the last
-    /// ends below twice that.
+    /// Returns the least length of a request in this class: 0, or a power of two from 1 to 2^30. Each class but the
+    /// last ends below twice that.
     pub fn size_class(&self) -> u64 {
         match self.class {
             0 => 0,
@@ -178,8 +180,8 @@ impl CountedLine {
 }
 
 impl Usage {
-    /// Creates the file with access for this user alone: a process that can write to it could truncate it, which would kill
-    /// the processes that map it.
+    /// Creates the file with access for this user alone: a process that can write to it could truncate it, which would
+    /// kill the processes that map it.
     ///
     /// # Errors
     /// The file exists or cannot be created.
@@ -196,7 +198,8 @@ impl Usage {
     /// Opens a file that [`create`](Self::create) made, and counts this process.
     ///
     /// # Errors
-    /// The file cannot be opened for writing. [`io::ErrorKind::InvalidData`]: it is no such file or has another version.
+    /// The file cannot be opened for writing. [`io::ErrorKind::InvalidData`]: it is no such file or has another
+    /// version.
     pub fn open(path: &Path) -> io::Result<Self> {
         process::watch_forks();
         let opened = Self {
@@ -405,7 +408,7 @@ impl Usage {
         &self.mapped.numbers()[at]
     }
 
-    /// Requests, and bytes of them.
+    /// Returns the counters of requests and of their bytes.
     #[inline]
     fn counter(&self, algorithm: Algorithm, direction: Direction, class: usize) -> [&AtomicU64; 2] {
         let row = 2 * algorithm as usize + direction as usize;
@@ -450,7 +453,7 @@ const EVENTS: usize = 3;
 const COUNTERS: usize = HEADER + Algorithm::ALL.len() * 2 * EVENTS;
 const OPERATIONS: usize = COUNTERS + Algorithm::ALL.len() * 2 * CLASSES * 2;
 const NUMBERS: usize = OPERATIONS + Performed::ALL.len() * Primitive::ALL.len();
-/// None, 1, 2 to 3, 4 to 7 ... and from 2^30 on.
+/// The size classes: 0 bytes, 1, 2 to 3, 4 to 7 and so on, and from 2^30 on.
 const CLASSES: usize = 32;
 
 #[cfg(test)]
@@ -493,7 +496,7 @@ mod tests {
         let counted = usage.read();
         assert!(counted.exchanges.is_empty() && counted.operations.is_empty());
         let theirs = Usage::open(&path).unwrap();
-        // Each as often as nothing else, so that no two share a counter.
+        // Each has its own count, so that no two can share a counter unnoticed.
         let all = Primitive::ALL
             .iter()
             .flat_map(|primitive| Performed::ALL.map(|performed| (*primitive, performed)));

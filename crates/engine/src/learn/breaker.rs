@@ -75,8 +75,8 @@ impl Breaker {
         }
     }
 
-    /// Begins a trial if one is due, and returns whether it did. If its result is never recorded, the next one is due after
-    /// `limit`.
+    /// Begins a trial if one is due, and returns whether it did. If its result is never recorded, the next one is due
+    /// after `limit`.
     pub fn begin_trial(&self, now: Duration, limit: Duration) -> bool {
         let until = self.until_ns.load(Ordering::Relaxed);
         let next = ns(now.saturating_add(limit));
@@ -252,7 +252,7 @@ mod tests {
         assert!(breaker.begin_trial(60 * MS, 10 * MS));
     }
 
-    /// A peer that is down for a minute gets a dozen trials, and serves again within the longest pause.
+    /// A peer that is down for a minute gets some 300 trials, and serves again soon after the longest pause.
     #[test]
     fn a_minute_without_an_answer_costs_few_trials() {
         let breaker = Breaker::default();

@@ -1,7 +1,7 @@
 //! Exponentially decayed means.
 
-/// Returns `mean` moved towards `sample`, which gets the weight of one of `samples`: an exponentially decayed mean that has
-/// absorbed two thirds of a change after `samples` samples.
+/// Returns `mean` moved towards `sample`, which gets the weight of one of `samples`: an exponentially decayed mean that
+/// has absorbed two thirds of a change after `samples` samples.
 ///
 /// Callers use 4 to 32 samples. A caller that must not follow an interruption bounds `sample` first.
 pub fn decayed(mean: f64, sample: f64, samples: f64) -> f64 {

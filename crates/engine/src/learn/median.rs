@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// A running median in nanoseconds, 0 until the first sample. How far a sample lies from the median does not matter, since a
-/// far longer time means an interruption.
+/// A running median in nanoseconds, 0 until the first sample. How far a sample lies from the median does not matter,
+/// since a far longer time means an interruption.
 #[derive(Debug, Default)]
 pub struct Median(AtomicU32);
 

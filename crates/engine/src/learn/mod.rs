@@ -10,7 +10,8 @@
 //! | [`TwoWays`] | which of two ways gets more operations done in a second |
 //!
 //! Queries change nothing here; only recorded results do. Rules are constants of the callers, with the reason for each.
-//! Counters are relaxed atomics: if two threads record at once, one result may be lost, which moves a figure by one sample.
+//! Counters are relaxed atomics: if two threads record at once, one result may be lost, which moves a figure by one
+//! sample.
 
 mod back_off;
 mod breaker;

@@ -1,8 +1,8 @@
-//! Finds which of two ways gets more done, by trying both in turn and counting operations per second.
+//! Finds which of two methods gets more operations done, by trying both in turn and counting operations per second.
 //!
-//! The time of one operation is not enough: a way that makes each operation wait may save CPU time that others need, or
-//! waste time that nothing else wants. The count of all operations in a window of time shows that. The first way is the
-//! default; the second has to be clearly faster. Windows follow each other:
+//! The time of one operation is not enough: a method that makes each operation wait may save CPU time that others need,
+//! or waste time that would otherwise be idle. The number of all operations in a window of time shows that. The first
+//! method is the default; the second has to be clearly faster. Windows follow each other:
 //!
 //! ```text
 //! first, first, ...    then   second, first, second:   if both were faster than all those, stay
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use super::BackOff;
 
-/// Chooses between two ways of doing the operations of a process. A forked child starts over.
+/// Chooses between two methods for the operations of a process. A forked child starts over.
 #[derive(Default)]
 pub struct TwoWays {
     is_second: AtomicBool,
@@ -34,23 +34,24 @@ const WINDOW_MIN: Duration = Duration::from_millis(20);
 const WINDOW_OPERATIONS_MIN: u32 = 64;
 /// In a longer window the process was nearly idle.
 const WINDOW_MAX: Duration = Duration::from_secs(1);
-/// A way wins if its rate is more than this many times the other's.
+/// A method wins if its rate is more than this many times the other's.
 const GAIN: f64 = 1.05;
-/// The second way is compared again at once if its rate falls below this share of its own.
+/// The methods are compared again at once if the rate of the second falls below this share of its previous rate.
 const LOSS: f64 = 0.8;
 /// The number of windows whose best rate a try has to beat: with more, the best would be luck.
 const RECENT: usize = 4;
-/// Windows of the first way before each try, up to half a minute for a busy process.
+/// Windows of the first method before each try, up to half a minute for a busy process.
 const FIRST: BackOff = BackOff {
     least: 4,
     most: 1024,
     factor: 4,
 };
-/// Windows of the second way before the first is compared again: few at first, because the second may have won by chance.
+/// Windows of the second method before the first is compared again: few at first, because the second may have won by
+/// chance.
 const SECOND: BackOff = BackOff::doubling(8, 128);
 
 impl TwoWays {
-    /// Whether the operation that begins is done the second way.
+    /// Whether the operation that begins uses the second method.
     pub fn is_second(&self) -> bool {
         self.is_second.load(Ordering::Relaxed)
     }
@@ -81,11 +82,11 @@ struct Course {
     /// The number of operations at the beginning of this window, and its time.
     began: Option<(u32, Instant)>,
     phase: Phase,
-    /// Rates of the last windows of the first way.
+    /// Rates of the last windows of the first method.
     recent: [f64; RECENT],
-    /// Windows of the first way before the next try.
+    /// Windows of the first method before the next try.
     patience: u64,
-    /// Windows of the second way before the next doubt.
+    /// Windows of the second method before the next comparison.
     trust: u64,
 }
 
@@ -95,16 +96,16 @@ enum Phase {
     First {
         left: u64,
     },
-    /// The second way, after `first`.
+    /// The second method, after `first`.
     Try {
         first: f64,
     },
-    /// The first way after `Try`.
+    /// The first method after `Try`.
     Compare {
         first: f64,
         second: f64,
     },
-    /// The second way once more.
+    /// The second method once more.
     Again {
         first: f64,
         second: f64,
@@ -113,11 +114,11 @@ enum Phase {
         left: u64,
         expected: f64,
     },
-    /// The first way, after `second`.
+    /// The first method, after `second`.
     Doubt {
         second: f64,
     },
-    /// The second way after `Doubt`.
+    /// The second method after `Doubt`.
     Return {
         second: f64,
         first: f64,
@@ -137,7 +138,7 @@ impl Default for Course {
 }
 
 impl Course {
-    /// Records that `number` operations had ended by `now`. Returns whether the next ones are done the second way.
+    /// Records that `number` operations had ended by `now`. Returns whether the next ones use the second method.
     fn passed(&mut self, number: u32, now: Instant) -> bool {
         let Some((first, began)) = self.began else {
             self.began = Some((number, now));
@@ -162,7 +163,7 @@ impl Course {
         } else {
             self.phase = self.after(rate);
         }
-        // Operations under way during a change count for neither way.
+        // Operations that run across a change count for neither method.
         let is_same = self.is_second() == was_second;
         self.began = is_same.then_some((number, now));
         self.is_second()
@@ -231,7 +232,7 @@ impl Course {
         }
     }
 
-    /// Returns to windows of the first way after a failed try.
+    /// Returns to windows of the first method after a failed try.
     fn first(&mut self) -> Phase {
         let left = self.patience;
         self.patience = FIRST.longer(self.patience);
@@ -266,7 +267,7 @@ mod tests {
             }
         }
 
-        /// Runs `count` ticks of 25 ms, in which each way has its rate. Returns how many were done the second way.
+        /// Runs `count` ticks of 25 ms, in which each method has its rate. Returns how many used the second method.
         fn ticks(&mut self, count: u32, first: f64, second: f64) -> u32 {
             let mut tried = 0;
             for _ in 0..count {

@@ -89,5 +89,5 @@ impl Drop for Opened {
     }
 }
 
-/// The least length of a stripe under `strategy=stripe`.
+/// Half the length from which on `strategy=stripe` samples requests.
 const STRIPE_BYTES_MIN: usize = 64;

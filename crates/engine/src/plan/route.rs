@@ -31,15 +31,15 @@ pub(crate) struct Route {
     pace: Mutex<Pace>,
     /// Requests below this are inline, without reading the clock or the pool.
     long_bytes: AtomicUsize,
-    /// The least length of a stripe under [`Strategy::Stripe`].
+    /// Half the length from which on [`Strategy::Stripe`] samples requests; its stripes have a page and more.
     stripe_bytes_min: usize,
     counts: Counts,
     /// The counters that other processes see.
     shown: Shown,
 }
 
-/// Opens a session on the device that the plan expects to be fastest, with a route of its own. Stripes have at least
-/// `stripe_bytes_min`.
+/// Opens a session on the device that the plan expects to be fastest, with a route of its own. [`Strategy::Stripe`]
+/// samples requests of twice `stripe_bytes_min` and more.
 pub(crate) fn open<K: Keyed>(
     engine: &Arc<Engine>,
     algorithm: Algorithm,

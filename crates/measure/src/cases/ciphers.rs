@@ -14,8 +14,8 @@ pub struct Case {
     pub algorithm: Algorithm,
     /// The direction; a stream cipher does the same in both.
     pub direction: Direction,
-    /// Whether the consumer also computes HMAC-SHA256 of every request, with the same code for every peer, as one that is
-    /// busy with more than the cipher.
+    /// Whether the consumer also computes HMAC-SHA256 of every request, with the same code for every peer, like a
+    /// program that does more than encrypt.
     pub then_hmac: bool,
 }
 
@@ -68,7 +68,8 @@ impl Algorithm {
         }
     }
 
-    /// Returns the most keystream bytes that Oarlock computes ahead by default, for each helper: two rings of 4096 blocks.
+    /// Returns the most keystream bytes that Oarlock computes ahead by default, for each helper: two rings of 4096
+    /// blocks.
     pub(crate) const fn ahead_bytes(self) -> usize {
         match self {
             Self::AesCtr { .. } | Self::Camellia128Ctr => 2 * 4096 * 16,

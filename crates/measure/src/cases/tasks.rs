@@ -49,8 +49,8 @@ pub struct RsaRequest {
     pub message: [u8; 32],
     /// The SHA-256 digest of the message.
     pub digest: [u8; 32],
-    /// The input of the bare operation, as long as the modulus and less than it: the padded digest (EMSA-PKCS1-v1_5; RFC
-    /// 8017, 9.2), or any number if the operation has no padding.
+    /// The input of the bare operation, as long as the modulus and less than it: the padded digest (EMSA-PKCS1-v1_5;
+    /// RFC 8017, 9.2), or any number if the operation has no padding.
     pub number: Vec<u8>,
     /// The signature of the digest, as long as the modulus; empty unless signatures are verified.
     pub signature: Vec<u8>,
@@ -131,8 +131,8 @@ impl Tasks {
         }
     }
 
-    /// Returns the tasks with one wrong bit in each signature, at a different place in each; `None` if no signatures are
-    /// verified.
+    /// Returns the tasks with one wrong bit in each signature, at a different place in each; `None` if no signatures
+    /// are verified.
     pub(crate) fn with_wrong_signatures(&self) -> Option<Self> {
         let Self::Rsa(tasks) = self else { return None };
         if tasks.operation != RsaOperation::Verify {

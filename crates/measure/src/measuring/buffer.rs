@@ -1,8 +1,8 @@
 //! The buffer that all subjects work on.
 #![allow(unsafe_code)]
 
-/// A zeroed buffer at a page boundary. A long one starts at a huge page and requests huge pages, so that no subject pays for
-/// page faults and all see the same memory.
+/// A zeroed buffer at a page boundary. A long one starts at a huge page and requests huge pages, so that no subject
+/// pays for page faults and all see the same memory.
 pub(crate) struct Buffer {
     space: Vec<u8>,
     start: usize,

@@ -1,4 +1,4 @@
-//! A consumer that is busy with more than the cipher.
+//! A consumer that does more than encrypt.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use sha2::Sha256;
 use crate::error::Error;
 use crate::peers::{Stream, Subject};
 
-/// Wraps `subject` so that each request also computes HMAC-SHA256 of its output, as encrypt-then-MAC does, with the same
-/// code for every peer.
+/// Wraps `subject` so that each request also computes HMAC-SHA256 of its output, as encrypt-then-MAC does, with the
+/// same code for every peer.
 pub(crate) fn then_hmac(subject: Subject) -> Result<Subject, Error> {
     let Subject::Stream(cipher) = subject else {
         return Err(Error::Failed("an AEAD has its own MAC".to_owned()));

@@ -8,9 +8,9 @@
 //! ```
 //!
 //! Requests that end in a thread are spread evenly over the time since the previous end, and the part of them under the
-//! clock counts. So a group of eight that ends just after the clock is not lost, and a thread that waits for a CPU counts
-//! the time that it waits: with a clock for each thread, started when it was running, 64 threads on 2 CPUs measured twice
-//! what the CPUs can do.
+//! clock counts. So a group of eight that ends just after the clock is not lost, and a thread that waits for a CPU
+//! counts its waiting time. With a clock for each thread, started when it was running, 64 threads on 2 CPUs measured
+//! twice what the CPUs can do.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -185,8 +185,8 @@ struct Clock {
 }
 
 impl Clock {
-    /// Computes a sample. `ends` has times and the number of requests that ended then, in order, the first before the clock
-    /// starts and the last after its end; `latencies` has those of each of these requests.
+    /// Computes a sample. `ends` has times and the number of requests that ended then, in order, the first before the
+    /// clock starts and the last after its end; `latencies` has those of each of these requests.
     fn sample(self, ends: &[(Instant, usize)], latencies: Vec<Duration>) -> Sample {
         let mut count = 0.0;
         let mut under_the_clock = Vec::with_capacity(latencies.len());
@@ -233,8 +233,8 @@ pub(crate) fn sample(loops: &mut [Loop], length: Duration) -> Result<Vec<Sample>
     })
 }
 
-/// Binds this thread, and those that it starts, to some of its CPUs until dropped, so that a number of threads means the
-/// same number of CPUs.
+/// Binds this thread, and those that it starts, to some of its CPUs until dropped, so that a number of threads means
+/// the same number of CPUs.
 pub(crate) struct CpuBinding(CpuSet);
 
 impl CpuBinding {
@@ -298,9 +298,9 @@ mod tests {
         assert_eq!(sample.latencies, counted);
     }
 
-    /// Compares latencies with the times of the calls, so that their duration does not matter. A request is in the queue at
-    /// least from its submission to the end of its group, and at most from the end of the group before its submission to the
-    /// call after its own group.
+    /// Compares latencies with the times of the calls, so that their duration does not matter. A request is in the
+    /// queue at least from its submission to the end of its group, and at most from the end of the group before its
+    /// submission to the call after its own group.
     #[test]
     fn depth_is_kept_and_latency_is_the_time_in_the_queue() {
         for (most, depth) in [(1, 4), (4, 4), (3, 5), (8, 2)] {
@@ -369,7 +369,8 @@ mod tests {
         (Loop::new(Box::new(subject), depth, 16, 0), events)
     }
 
-    /// A subject that completes up to `most` requests at once, answers with their number, and records when it was called.
+    /// A subject that completes up to `most` requests at once, answers with their number, and records when it was
+    /// called.
     struct Recorder {
         waiting: VecDeque<usize>,
         most: usize,

@@ -1,4 +1,4 @@
-//! The method of measurement: outputs are compared, then samples taken alternately.
+//! The method of measurement: outputs are compared, then samples are taken alternately.
 //!
 //! ```text
 //! verify.rs      outputs, before anything is timed

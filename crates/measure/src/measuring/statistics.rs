@@ -29,7 +29,7 @@ impl Summary {
         }
     }
 
-    /// Summarizes the ratios `ours / theirs` of the pairs: whatever slows the machine for a while slows both of a pair.
+    /// Summarizes the ratios `ours / theirs` of the pairs: a temporary slowdown of the machine slows both of a pair.
     pub(crate) fn of_ratios(ours: &[f64], theirs: &[f64]) -> Self {
         debug_assert_eq!(ours.len(), theirs.len(), "samples come in pairs");
         let ratios: Vec<_> = ours.iter().zip(theirs).map(|(a, b)| a / b).collect();

@@ -9,10 +9,10 @@
 //! ```
 //!
 //! Each sample sets its keys up again, at another place of the heap. With sessions created once, the same code measured
-//! against itself was at 0.73 and 0.65 in single processes, and at 0.97 at 1 MiB in all of them; with new keys it is at 0.98
-//! to 1.02 at 64 bytes and 0.99 to 1.01 above (20 processes, Zen 4). To see which differences a machine can resolve, run
-//! `--peer inline` with one thread, which is that comparison. A side is dropped before the other has its turn: keystream
-//! that helpers compute ahead for one must not take the other's core.
+//! against itself had ratios of 0.73 and 0.65 in single processes, and of 0.97 at 1 MiB in all of them; with new keys
+//! they are 0.98 to 1.02 at 64 bytes and 0.99 to 1.01 above (20 processes, Zen 4). To see which differences a machine
+//! can resolve, run `--peer inline` with one thread, which is that comparison. A side is dropped before the other has
+//! its turn: keystream that helpers compute ahead for one must not take the other's core.
 
 use std::time::{Duration, Instant};
 
@@ -30,8 +30,8 @@ pub(crate) struct Work {
     pub(crate) mode: Mode,
     pub(crate) rounds: usize,
     pub(crate) sample: Duration,
-    /// The fewest bytes of consecutive calls, both before the clock runs and while it does: several times the prefetched
-    /// keystream of a cipher. Otherwise keystream computed before the clock started would count as speed.
+    /// The fewest bytes of consecutive calls, both before the clock runs and while it does: several times the
+    /// prefetched keystream of a cipher. Otherwise keystream computed before the clock started would count as speed.
     pub(crate) bytes_min: usize,
     /// The messages to open, if the case opens; each has [`Work::call_bytes`].
     pub(crate) messages: Vec<Sealed>,
@@ -69,7 +69,7 @@ pub(crate) enum Mode {
 pub(crate) struct Contestant {
     pub(crate) name: &'static str,
     pub(crate) subjects: Vec<Subject>,
-    /// Whether it computes keystream ahead if the mode asks for it: Oarlock's own peers could, too.
+    /// Whether it computes keystream ahead if the mode asks for it. Oarlock's own peers could too, but do not.
     pub(crate) prefills: bool,
     nonces: Nonces,
     opened: usize,
@@ -201,8 +201,8 @@ impl Contestant {
     }
 }
 
-/// Returns the IV of one of several streams. Its last four bytes, which count blocks, are zero: at 1 GiB a request no timed
-/// stream passes 2^32 blocks, which not every peer supports.
+/// Returns the IV of one of several streams. Its last four bytes, which count blocks, are zero: at 1 GiB a request no
+/// timed stream passes 2^32 blocks, which not every peer supports.
 pub(crate) fn stream_iv(number: usize) -> [u8; 16] {
     STREAM_IV.wrapping_mul(2 * number as u128 + 1).to_be_bytes()
 }
@@ -255,7 +255,8 @@ impl Places {
 /// The calls before a pause: enough for a session to adapt, unless they take too long.
 const CALLS_BEFORE_IDLE: usize = 16;
 const BEFORE_IDLE_MAX: Duration = Duration::from_millis(50);
-/// The pauses before the timed one, each after calls of its own: a plan can learn that a program pauses only after it has.
+/// The pauses before the timed one, each after calls of its own: a plan can learn that a program pauses only after it
+/// has.
 const PAUSES_BEFORE: usize = 3;
 /// The bursts before the timed one, each with its pause: enough for a plan to learn the pattern.
 const BURSTS_BEFORE: usize = 2;

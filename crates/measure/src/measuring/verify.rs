@@ -5,8 +5,8 @@ use super::turns::{Contestant, stream_iv};
 use crate::error::Error;
 use crate::peers::{AAD, Aead, Nonces, Sealed, Stream, Subject};
 
-/// Runs the same requests with all `contestants`, in one stream each, and compares the outputs. The lengths of requests are
-/// multiples of `granule_bytes`.
+/// Runs the same requests with all `contestants`, in one stream each, and compares the outputs. The lengths of requests
+/// are multiples of `granule_bytes`.
 ///
 /// # Errors
 /// [`Error::Mismatch`] names the contestant that differs from the first, and the place.
@@ -73,8 +73,8 @@ fn stream_difference(
     None
 }
 
-/// Returns the request at which two AEADs differ, and how. Each sealed message is also opened, and must be refused with a
-/// wrong tag.
+/// Returns the request at which two AEADs differ, and how. Each sealed message is also opened, and must be refused with
+/// a wrong tag.
 fn aead_difference(
     a: &mut dyn Aead,
     b: &mut dyn Aead,

@@ -129,9 +129,9 @@ pub struct Ratio {
     pub vs_depth: Option<usize>,
 }
 
-/// Returns the lines of a comparison that used another clock than this harness's: Oarlock's rate, that of `vs`, and the
-/// ratio of the two. `point` is the case, the bytes and the unit, and `threads` those of Oarlock; samples come in pairs, at
-/// least one.
+/// Returns the lines of a comparison that used a clock other than this harness's: Oarlock's rate, that of `vs`, and the
+/// ratio of the two. `point` is the case, the bytes and the unit, and `threads` those of Oarlock; samples come in
+/// pairs, at least one.
 pub fn of_programs(
     point: (&str, usize, &str),
     threads: usize,
@@ -256,7 +256,7 @@ pub(crate) struct PublicKeyPoint {
     pub(crate) mode: PublicKeyMode,
 }
 
-/// The way in which requests reach Oarlock.
+/// How requests reach Oarlock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PublicKeyMode {
     /// One thread keeps `depth` requests in flight.

@@ -1,5 +1,5 @@
-//! `bench/records/<cpu-model>/<date>.jsonl`: first the machine, then every line of a run. Measurements under the mask of a
-//! lower class have a separate file, as `<date>-class-b.jsonl`.
+//! `bench/records/<cpu-model>/<date>.jsonl`: first the machine, then every line of a run. Measurements under the mask
+//! of a lower class have a separate file, as `<date>-class-b.jsonl`.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;

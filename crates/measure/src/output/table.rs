@@ -7,9 +7,9 @@ use crate::error::Error;
 
 /// A table: sizes or depths down, implementations across, with the ratio next to each peer, and latencies below.
 ///
-/// A rate has its spread, half of the range from the least sample to the greatest. A ratio is the median of the ratios of
-/// alternating samples, so it holds even if the machine's speed changes between them. It may differ from the ratio of the
-/// two medians next to it; the minimum and maximum of the ratios show how far to trust it.
+/// A rate has its spread, half of the range from the least sample to the greatest. A ratio is the median of the ratios
+/// of alternating samples, so it holds even if the machine's speed changes between them. It may differ from the ratio
+/// of the two medians next to it; the minimum and maximum of the ratios show how far to trust it.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     heading: String,

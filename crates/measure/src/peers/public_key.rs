@@ -1,7 +1,7 @@
 //! Public-key operations: requests that take long, many of them in flight at once.
 //!
-//! An implementation that computes one at a time leaves the others waiting, which costs no throughput; one that computes
-//! several at once takes what is waiting.
+//! An implementation that computes one at a time leaves the others waiting, which costs no throughput; one that
+//! computes several at once takes what is waiting.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ pub trait PublicKey: Send {
     /// Submits the request with this number. It may start now, or when its result is requested.
     fn submit(&mut self, request: usize);
 
-    /// Completes the oldest submitted request, and returns its result and those of any after it that are done by then, in
-    /// order. At least one request has been submitted.
+    /// Completes the oldest submitted request, and returns its result and those of any after it that are done by then,
+    /// in order. At least one request has been submitted.
     fn finish(&mut self, results: &mut Results);
 
     /// Drops the submitted requests. None of them is under way afterwards.

@@ -77,8 +77,8 @@ impl Subject {
 
 /// A stream cipher, or CBC in one direction.
 ///
-/// The loops are methods of the trait so that they are compiled for each subject separately: the cost of a call through a
-/// pointer would show at 64 bytes.
+/// The loops are methods of the trait so that they are compiled for each subject separately: the cost of a call through
+/// a pointer would show at 64 bytes.
 pub trait Stream {
     /// Starts a stream at `iv`. Implementations with a shorter IV use its first bytes.
     fn set_iv(&mut self, iv: &[u8; 16]);
@@ -113,8 +113,8 @@ pub trait Aead {
     /// Decrypts `message` into `data`, which has its length, and returns whether its tag is right.
     fn open(&mut self, message: &Sealed, aad: &[u8], data: &mut [u8]) -> bool;
 
-    /// Seals `data` `calls` times, each time under the next of `nonces`, since a nonce must never be used twice. Returns the
-    /// XOR of the tags, so that none can be optimized away.
+    /// Seals `data` `calls` times, each time under the next of `nonces`, since a nonce must never be used twice.
+    /// Returns the XOR of the tags, so that none can be optimized away.
     fn seal_times(&mut self, data: &mut [u8], calls: usize, nonces: &mut Nonces) -> u128 {
         let mut tags = 0;
         for _ in 0..calls {
@@ -155,11 +155,11 @@ pub struct Sealed {
 pub const AAD: [u8; 13] = [0, 0, 0, 0, 0, 0, 0, 42, 23, 3, 3, 0x40, 0];
 
 /// A source of nonces that never repeats one, nor any of its bytes twice in a row: a nonce that merely counts would let
-/// counter-mode caching keep its table, which depends on three of its bytes. The last four bytes, which count blocks, are
-/// zero.
+/// counter-mode caching keep its table, which depends on three of its bytes. The last four bytes, which count blocks,
+/// are zero.
 ///
-/// Some are computed in advance: a vector load of data that was just stored in two halves waits for the stores to retire,
-/// which at 64 bytes is a considerable part of the fastest implementation's time.
+/// Some are computed in advance: a vector load of data that was just stored in two halves waits for the stores to
+/// retire, which at 64 bytes is a considerable part of the fastest implementation's time.
 #[derive(Debug)]
 pub struct Nonces {
     last: u128,
@@ -204,7 +204,8 @@ impl Nonces {
         self.used = 0;
     }
 
-    /// The step between nonces: the golden ratio's digits, odd in its upper 96 bits, so that nonces repeat only after 2^96.
+    /// The step between nonces: the golden ratio's digits, odd in its upper 96 bits, so that nonces repeat only after
+    /// 2^96.
     const STEP: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c061_0000_0000;
 }
 

@@ -1,5 +1,5 @@
-//! One call in one way: OpenSSL with a provider compared with stock OpenSSL, in pairs of short samples, until the ratio is
-//! known well enough.
+//! One call with one calling pattern: OpenSSL with a provider compared with stock OpenSSL, in pairs of short samples,
+//! until the ratio is known well enough.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::cases::Direction;
 use crate::error::Error;
 use crate::peers::openssl::{Call, Caller, Material, Message, Uses, Way};
 
-/// A comparison that continues as long as its owner wants.
+/// A comparison that takes as many samples as its owner asks for.
 pub struct Compared {
     both: Box<dyn Both>,
     /// The number of calls in a sample, by side.
@@ -217,8 +217,8 @@ fn about(error: Error, what: &str) -> Error {
 }
 
 impl Spread {
-    /// Computes the interval by order statistics, which assume nothing about the distribution of the ratios: the median lies
-    /// between the values at n/2 ± 0.98 √n (Conover, Practical Nonparametric Statistics, 3.2).
+    /// Computes the interval by order statistics, which assume nothing about the distribution of the ratios: the median
+    /// lies between the values at n/2 ± 0.98 √n (Conover, Practical Nonparametric Statistics, 3.2).
     fn of(ratios: &[f64]) -> Self {
         let mut sorted = ratios.to_vec();
         sorted.sort_by(f64::total_cmp);

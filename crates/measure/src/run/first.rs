@@ -23,8 +23,8 @@ pub struct First {
     pub later_us: f64,
 }
 
-/// Measures the first public-key operation of this process with the first of `args.peer`, or with Oarlock if none is named.
-/// The process must have one thread, and must not have done such an operation before.
+/// Measures the first public-key operation of this process with the first of `args.peer`, or with Oarlock if none is
+/// named. The process must have one thread, and must not have done such an operation before.
 ///
 /// # Errors
 /// [`Error::Usage`] unless `args` name one public-key case; otherwise the same as for [`run`](crate::run()).

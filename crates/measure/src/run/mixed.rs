@@ -33,7 +33,7 @@ pub(super) fn measure(
     Ok(measured)
 }
 
-/// Measures a case in both ways; returns whether Oarlock supports it.
+/// Measures a case alone and under the cipher's load; returns whether Oarlock supports it.
 fn measure_case(
     args: &Args,
     case: &'static PublicKeyCase,

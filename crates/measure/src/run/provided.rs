@@ -75,7 +75,8 @@ impl Provided {
         (&self.provided, &self.stock)
     }
 
-    /// Returns a text parameter of the provider that the configuration calls `name`; `None` if there is no such provider.
+    /// Returns a text parameter of the provider that the configuration calls `name`; `None` if there is no such
+    /// provider.
     ///
     /// # Errors
     /// [`Error::Unavailable`] without OpenSSL 3.
@@ -145,8 +146,8 @@ impl Provided {
         })
     }
 
-    /// Returns nanoseconds for a context of `operation` that is created, keyed with an IV, and freed: samples of Oarlock and
-    /// of the default provider, in pairs, both in the library context that has loaded the configuration.
+    /// Returns nanoseconds for a context of `operation` that is created, keyed with an IV, and freed: samples of
+    /// Oarlock and of the default provider, in pairs, both in the library context that has loaded the configuration.
     ///
     /// # Errors
     /// [`Error::Unavailable`] if one of the two lacks the operation.
@@ -165,8 +166,8 @@ impl Provided {
         })
     }
 
-    /// Returns nanoseconds of a message, in one way of calling: samples of Oarlock and of the default provider, in pairs,
-    /// both in the library context that has loaded the configuration.
+    /// Returns nanoseconds of a message, with one calling pattern: samples of Oarlock and of the default provider, in
+    /// pairs, both in the library context that has loaded the configuration.
     ///
     /// # Errors
     /// [`Error::Unavailable`] if one of the two lacks the operation.
@@ -189,8 +190,8 @@ impl Provided {
         })
     }
 
-    /// Returns the CPU time of both ends of a handshake: samples with the configuration and of stock OpenSSL, in pairs, each
-    /// of its own kind.
+    /// Returns the CPU time of both ends of a handshake: samples with the configuration and of stock OpenSSL, in pairs,
+    /// each of its own kind.
     ///
     /// # Errors
     /// [`Error::Unavailable`] without OpenSSL 3 or the requested groups; [`Error::Failed`] if it refuses the files.
@@ -206,13 +207,13 @@ impl Provided {
         ];
         sides[0].begin(ours.is_resumed)?;
         sides[1].begin(theirs.is_resumed)?;
-        // The sides alternate after every handshake, so that each finds the caches as the other has left them. Eight in a
-        // row each have the same medians within 0.02.
+        // The sides alternate after every handshake, so that each finds the caches as the other has left them. Eight in
+        // a row each have the same medians within 0.02.
         in_pairs(rounds, |side| sides[side].run())
     }
 
-    /// Returns the CPU time of both ends of a handshake with the configuration: the first of this process if this is called
-    /// first.
+    /// Returns the CPU time of both ends of a handshake with the configuration: the first of this process if this is
+    /// called first.
     ///
     /// # Errors
     /// The same as for [`handshakes`](Self::handshakes).
@@ -235,8 +236,8 @@ impl Provided {
         }
     }
 
-    /// Returns nanoseconds for an RSA key that is read, used once and freed: samples with the configuration and of stock
-    /// OpenSSL, in pairs. `private` is in DER (RFC 8017, A.1.2).
+    /// Returns nanoseconds for an RSA key that is read, used once and freed: samples with the configuration and of
+    /// stock OpenSSL, in pairs. `private` is in DER (RFC 8017, A.1.2).
     ///
     /// # Errors
     /// [`Error::Unavailable`] without OpenSSL 3; [`Error::Failed`] if it refuses the key.

@@ -5,8 +5,8 @@
 //! round 2   the other way round                                ...
 //! ```
 //!
-//! So a ratio is of two samples of one round: Oarlock's and a peer's at one depth, or Oarlock's at a depth and at the one
-//! before. Keys are set up once; results are compared after every sample.
+//! So a ratio is of two samples of one round: Oarlock's and a peer's at one depth, or Oarlock's at a depth and at the
+//! one before. Keys are set up once; results are compared after every sample.
 
 use std::time::Duration;
 
@@ -161,7 +161,8 @@ impl PublicKeyContest {
         Ok(())
     }
 
-    /// Returns the entries of all participants at a depth; those of Oarlock also compared with itself at the depth before.
+    /// Returns the entries of all participants at a depth; those of Oarlock also compared with itself at the depth
+    /// before.
     fn lines(
         &mut self,
         args: &Args,

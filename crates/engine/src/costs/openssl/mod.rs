@@ -41,8 +41,8 @@ pub(crate) fn compiled(
     of_tables(class, version, cpu, row, Ratios::or_lower)
 }
 
-/// Returns the compiled ratios of a primitive. They were measured on CPUs with SHA instructions, so they say nothing about
-/// hashing on other CPUs.
+/// Returns the compiled ratios of a primitive. They were measured on CPUs with SHA instructions, so they say nothing
+/// about hashing on other CPUs.
 pub(crate) fn compiled_primitive(
     class: CpuClass,
     version: (u32, u32),
@@ -60,9 +60,9 @@ pub(crate) fn compiled_primitive(
         .flatten()
 }
 
-/// Returns the row of the version, or of the nearest lower version measured. Families of processors differ within a class,
-/// so this family's row is used. If the family was not measured, each ratio is the lowest of all families: without a
-/// calibration, an operation is then offered only if it is level on all of them.
+/// Returns the row of the version, or of the nearest lower version measured. Families of processors differ within a
+/// class, so this family's row is used. If the family was not measured, each ratio is the lowest of all families:
+/// without a calibration, an operation is then offered only if it is level on all of them.
 fn of_tables<R>(
     class: CpuClass,
     version: (u32, u32),

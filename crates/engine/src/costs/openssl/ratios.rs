@@ -5,8 +5,8 @@ use std::fmt;
 use crate::costs::class::CpuClass;
 use crate::work::primitive::Primitive;
 
-/// Lengths in bytes of the measured requests, with one ratio each: a record header, the lengths of OpenSSL's own benchmark,
-/// a full record, and the pieces that ssh and file tools pass.
+/// Lengths in bytes of the measured requests, with one ratio each: a record header, the lengths of OpenSSL's own
+/// benchmark, a full record, and the pieces that ssh and file tools pass.
 pub const SIZES: [usize; 7] = [16, 64, 256, 1024, 16384, 32768, 131_072];
 /// The number of sizes in the compiled tables, from the first one on.
 pub(super) const SIZES_OF_TABLES: usize = 5;
@@ -57,7 +57,7 @@ impl Ratios {
     }
 }
 
-/// Formats the ratios as in "1.021 1.403 2.000 2.170 2.240".
+/// Formats the ratios as in "1.021 1.403 2.000 2.170 2.240 2.240 2.240".
 impl fmt::Display for Ratios {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_ratios(f, &self.0)
@@ -154,20 +154,20 @@ pub enum RatioSource {
     Table {
         /// The class they were measured on.
         class: CpuClass,
-        /// The OpenSSL version line whose first release they were measured against, as in (3, 1). They apply up to the next
-        /// line.
+        /// The OpenSSL version line whose first release they were measured against, as in (3, 1). They apply up to the
+        /// next line.
         version: (u32, u32),
     },
     /// A measurement of this machine with this libcrypto.
     Calibration,
 }
 
-/// Thousandths from which on an operation counts as level. Identical code measured against itself varies from 0.98 to 1.02
-/// at 64 bytes (crates/measure/src/measuring/turns.rs), and other programs add noise. With a limit of 1, an operation that
-/// is level would be offered at random.
+/// Thousandths from which on an operation counts as level. Identical code measured against itself varies from 0.98 to
+/// 1.02 at 64 bytes (crates/measure/src/measuring/turns.rs), and other programs add noise. With a limit of 1, an
+/// operation that is level would be offered at random.
 pub const LEVEL_MIN: u32 = 970;
-/// The limit for the first operation with a key, which happens once per key: passing the key on takes a microsecond, which
-/// the second operation more than recovers.
+/// The limit for the first operation with a key, which happens once per key: passing the key on takes a microsecond,
+/// which the second operation more than recovers.
 const FIRST_LEVEL_MIN: u32 = 900;
 /// Limits of plausible ratios. The tables contain 0.04 to 6.5.
 const POSSIBLE_MIN: u32 = 10;

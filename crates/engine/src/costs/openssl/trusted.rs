@@ -35,9 +35,9 @@ impl Trusted {
         }
     }
 
-    /// Checks that no untrusted user can have replaced a file at `path`: the path is absolute and plain, and each folder
-    /// above it is a real folder of a trusted user that others cannot write, or whose sticky bit keeps them from replacing
-    /// the files of others.
+    /// Checks that no untrusted user can have replaced a file at `path`: the path is absolute and plain, and each
+    /// folder above it is a real folder of a trusted user that others cannot write, or whose sticky bit keeps them from
+    /// replacing the files of others.
     ///
     /// # Errors
     /// A message that says what is wrong.

@@ -51,8 +51,8 @@ pub struct PublicKeyFigures {
     pub groups: u64,
     /// Results that were wrong and were computed again.
     pub faults: u64,
-    /// OpenSSL jobs whose connection closed while they were paused (ASYNC_start_job(3)). OpenSSL keeps the 32 KiB stack of
-    /// each.
+    /// OpenSSL jobs whose connection closed while they were paused (ASYNC_start_job(3)). OpenSSL keeps the 32 KiB stack
+    /// of each.
     pub abandoned: u64,
 }
 
@@ -114,7 +114,7 @@ pub struct ProcessFigures {
 /// Requests of one operation and direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperationFigures {
-    /// The name of the algorithm, or `hmac`, `hash`, `cipher+hmac`, `random` or `public-key`.
+    /// The name of the algorithm, or `hmac`, `hash`, `cipher+hmac`, `random`, `public-key` or `private-key`.
     pub name: &'static str,
     /// The direction.
     pub direction: Direction,
@@ -266,8 +266,8 @@ impl Bytes<'_> {
         bytes.map_or(0, u64::from_ne_bytes)
     }
 
-    /// Returns the text up to the first zero. Bytes outside printable ASCII become question marks, since a terminal might
-    /// act on them.
+    /// Returns the text up to the first zero. Bytes outside printable ASCII become question marks, since a terminal
+    /// might act on them.
     fn text(self, at: usize, bytes_max: usize) -> String {
         let bytes = self.0.get(at..at + bytes_max).unwrap_or_default();
         let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Finds files of figures, and removes those of processes that have ended.
 //!
-//! A folder is opened once, without following a link, and must belong to the expected user. Later operations use the open
-//! descriptor: the folder's owner may replace the path with a link or another folder at any time.
+//! A folder is opened once, without following a link, and must belong to the expected user. Later operations use the
+//! open descriptor: the folder's owner may replace the path with a link or another folder at any time.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -31,12 +31,12 @@ pub struct Found {
     pub figures: Result<Figures, String>,
 }
 
-/// Returns the processes that publish figures: those of this user, or of all users for root. Removes files of processes that
-/// have ended.
+/// Returns the processes that publish figures: those of this user, or of all users for root. Removes files of processes
+/// that have ended.
 ///
-/// A file must belong to the folder's owner. A process that it names counts if it belongs to the same user, or if the file
-/// is root's, since a root server drops its privileges. At most 1024 files and processes of a user are read, and 4096 of all
-/// other users; a [`Found`] reports any beyond that.
+/// A file must belong to the folder's owner. A process that it names counts if it belongs to the same user, or if the
+/// file is root's, since a root server drops its privileges. At most 1024 files and processes of a user are read, and
+/// 4096 of all other users; a [`Found`] reports any beyond that.
 pub fn running() -> Vec<Found> {
     let user = process::user();
     let open = |(path, user): (PathBuf, u32)| Folder::open(&path, user).ok();
@@ -49,9 +49,9 @@ pub fn running() -> Vec<Found> {
     found
 }
 
-/// Removes the files of this user's processes that have ended. A process leaves its file behind, since it may be sandboxed
-/// by then; the next process that publishes or reads figures removes it. A program that outlives others it has started can
-/// call this directly.
+/// Removes the files of this user's processes that have ended. A process leaves its file behind, since it may be
+/// sandboxed by then; the next process that publishes or reads figures removes it. A program that outlives others it
+/// has started can call this directly.
 pub fn clear() {
     own().iter().for_each(|folder| sweep(folder));
 }
@@ -100,8 +100,8 @@ struct Folder {
 }
 
 impl Folder {
-    /// Opens a directory of `user` that nobody else can read or write. Its parent belongs to root or has the sticky bit, so
-    /// only that user or root can replace it.
+    /// Opens a directory of `user` that no other user can read or write. Its parent belongs to root or has the sticky
+    /// bit, so only that user or root can replace it.
     fn open(path: &Path, user: u32) -> Result<Self, String> {
         let folder = Self::of(path, FOLDER | OFlags::NOFOLLOW).map_err(|error| match error {
             Errno::LOOP | Errno::NOTDIR => "no directory".to_owned(),
@@ -127,8 +127,8 @@ impl Folder {
         })
     }
 
-    /// Returns the sorted names with this extension, and whether there are more than the limit. Other files do not count
-    /// towards it.
+    /// Returns the sorted names with this extension, and whether there are more than the limit. Other files do not
+    /// count towards it.
     fn names(&self, extension: &str) -> (Vec<OsString>, bool) {
         let entries = Dir::read_from(&self.descriptor).into_iter().flatten();
         let names = entries.filter_map(|entry| {
@@ -198,8 +198,8 @@ impl Folder {
     }
 }
 
-/// Reads the files of `folders`, taking one of each in turn so that no owner displaces another's: at most `files_max` files
-/// and the same number of processes.
+/// Reads the files of `folders`, taking one of each in turn so that no owner displaces another's: at most `files_max`
+/// files and the same number of processes.
 fn look(folders: &[Folder], files_max: usize) -> Vec<Found> {
     let (mut files_left, mut processes_left) = (files_max, files_max);
     let mut of_users: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
@@ -273,8 +273,8 @@ fn own() -> Vec<PathBuf> {
         .collect()
 }
 
-/// Returns other users' folders and expected owners. Logged-in users come first, since ordinary users cannot create entries
-/// there.
+/// Returns other users' folders and expected owners. Logged-in users come first, since ordinary users cannot create
+/// entries there.
 fn others() -> Vec<(PathBuf, u32)> {
     let own = own();
     let logged_in = entries(Path::new("/run/user"), |name| name.to_str()?.parse().ok())
@@ -363,8 +363,8 @@ fn named_user(name: &OsStr) -> Option<u32> {
     (number.to_string() == user).then_some(number)
 }
 
-/// Returns the directories in a folder that belong to the user in their name, by `user_of`. Stops after [`FOLDERS_MAX`];
-/// other entries do not count.
+/// Returns the directories in a folder that belong to the user in their name, by `user_of`. Stops after
+/// [`FOLDERS_MAX`]; other entries do not count.
 fn entries(folder: &Path, user_of: impl Fn(&OsStr) -> Option<u32>) -> Vec<(PathBuf, u32)> {
     let Ok(descriptor) = rustix::fs::open(folder, FOLDER, Mode::empty()) else {
         return Vec::new();

@@ -1,8 +1,8 @@
-//! Publishes a process's activity to others of its user: figures in a file of a private folder, which `oarlock top` reads.
-//! docs/internals/live-figures.md describes the figures and who may read them.
+//! Publishes a process's activity to others of its user: figures in a file of a private folder, which `oarlock top`
+//! reads. docs/internals/live-figures.md describes the figures and who may read them.
 //!
-//! A process publishes nothing by default; [`Options::publish`](crate::Options::publish) or [`show`] turns it on. No secret
-//! is published: no key, no data, no nonce.
+//! A process publishes nothing by default; [`Options::publish`](crate::Options::publish) or [`show`] turns it on. No
+//! secret is published: no key, no data, no nonce.
 //!
 //! ```no_run
 //! use oarlock_engine::costs::published;
@@ -38,8 +38,8 @@ use oarlock_threads::process;
 /// accelerator. `metrics` is the address of a cryptoserver's metrics page.
 ///
 /// # Errors
-/// A message that says why no file can be created: for example, no private folder exists. A program that is sandboxed or has
-/// more rights than its user publishes nothing.
+/// A message that says why no file can be created: for example, no private folder exists. A program that is sandboxed
+/// or has more rights than its user publishes nothing.
 ///
 /// ```no_run
 /// oarlock_engine::costs::published::show(Some("127.0.0.1:9464".parse()?))?;

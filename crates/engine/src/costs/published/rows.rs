@@ -3,7 +3,7 @@
 use crate::work::algorithm::Algorithm;
 use oarlock_threads::page::ROWS;
 
-/// The rows after those of the algorithms.
+/// The rows that follow those of the algorithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub(crate) enum Other {

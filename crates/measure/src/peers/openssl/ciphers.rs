@@ -30,8 +30,8 @@ impl Stream for OpenSslChaCha20 {
     }
 }
 
-/// Triple DES in counter mode, which OpenSSL lacks. The counters are written and the keystream is applied here, which takes
-/// 1 to 2 % of the time; the rest is OpenSSL's block cipher, many blocks per call.
+/// Triple DES in counter mode, which OpenSSL lacks. The counters are written and the keystream is applied here, which
+/// takes 1 to 2 % of the time; the rest is OpenSSL's block cipher, many blocks per call.
 pub(super) struct TripleDesCtr {
     blocks: Context,
     counter: u64,

@@ -47,8 +47,8 @@ impl Libcrypto {
     pub fn load() -> Result<Self, Error> {
         let library = FILES
             .iter()
-            // SAFETY: loading runs the initialisers of the system's own libcrypto, which may run in any process; symbols
-            // stay local, so no other library's are replaced.
+            // SAFETY: loading runs the initialisers of the system's own libcrypto, which may run in any process;
+            // symbols stay local, so no other library's are replaced.
             .find_map(|file| unsafe { Library::new(*file) }.ok())
             .ok_or_else(|| {
                 Error::Unavailable(format!(
@@ -69,8 +69,8 @@ impl Libcrypto {
     fn of(library: Library) -> Result<Self, Error> {
         macro_rules! symbol {
             ($name:literal) => {
-                // SAFETY: the field's type is the function's in the headers of OpenSSL 1.1 to 4, and the library is kept
-                // with it.
+                // SAFETY: the field's type is the function's in the headers of OpenSSL 1.1 to 4, and the library is
+                // kept with it.
                 *unsafe { library.get($name) }.map_err(|error| {
                     Error::Unavailable(format!("libcrypto is not OpenSSL's: {error}"))
                 })?
@@ -117,8 +117,8 @@ impl Libcrypto {
     /// Returns a function of the library.
     ///
     /// # Safety
-    /// `T` is the type of the function of that name in OpenSSL's headers. Nothing derived from the function is used after
-    /// `self` is dropped.
+    /// `T` is the type of the function of that name in OpenSSL's headers. Nothing derived from the function is used
+    /// after `self` is dropped.
     ///
     /// # Errors
     /// [`Error::Unavailable`] if the library has no such function.
@@ -172,7 +172,8 @@ impl World {
         libcrypto: &Arc<Libcrypto>,
         configuration: Option<&Path>,
     ) -> Result<Rc<Self>, Error> {
-        // SAFETY: the functions have these types in OpenSSL 3's headers, and `World` keeps the library that they belong to.
+        // SAFETY: the functions have these types in OpenSSL 3's headers, and `World` keeps the library that they belong
+        // to.
         let (new, mut world, load) = unsafe {
             let new: unsafe extern "C" fn() -> *mut c_void =
                 libcrypto.function("OSSL_LIB_CTX_new")?;
@@ -217,8 +218,8 @@ impl World {
         self.ctx
     }
 
-    /// Returns the text parameter `key` of the provider `name` (OSSL_PARAM(3), OSSL_PARAM_UTF8_PTR); `None` if there is no
-    /// such provider or parameter.
+    /// Returns the text parameter `key` of the provider `name` (OSSL_PARAM(3), OSSL_PARAM_UTF8_PTR); `None` if there is
+    /// no such provider or parameter.
     pub(crate) fn provider_text(&self, name: &CStr, key: &CStr) -> Result<Option<String>, Error> {
         // SAFETY: the functions have these types in OpenSSL 3's headers, and are used while `self` lives.
         let (load, unload, get) = unsafe {
@@ -233,15 +234,15 @@ impl World {
         let is_there: unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int =
             // SAFETY: the function has this type in OpenSSL 3's headers, and is used while `self` lives.
             unsafe { self.libcrypto.function("OSSL_PROVIDER_available")? };
-        // SAFETY: the context is live, and the name ends with a zero. Without this check OpenSSL would search its module
-        // folder for the name.
+        // SAFETY: the context is live, and the name ends with a zero. Without this check OpenSSL would search its
+        // module folder for the name.
         if unsafe { is_there(self.ctx, name.as_ptr()) } != 1 {
             return Ok(None);
         }
         let mut text: *const c_char = ptr::null();
         let mut params = [Param::utf8_place(key, &mut text), Param::END];
-        // SAFETY: the context is live; the provider is unloaded once; the array ends with an entry without a key; the text
-        // is copied while the provider is loaded.
+        // SAFETY: the context is live; the provider is unloaded once; the array ends with an entry without a key; the
+        // text is copied while the provider is loaded.
         unsafe {
             let provider = load(self.ctx, name.as_ptr());
             if provider.is_null() {
@@ -365,8 +366,8 @@ impl Fetched {
             if ctx.is_null() {
                 return Err(Error::Failed("openssl: no context can be made".to_owned()));
             }
-            // SAFETY: the context is live; the cipher needs a key of exactly this length and an IV of up to 16 bytes; no
-            // engine is named.
+            // SAFETY: the context is live; the cipher needs a key of exactly this length and an IV of up to 16 bytes;
+            // no engine is named.
             let set = unsafe {
                 (encrypt.init)(
                     ctx,
@@ -409,8 +410,8 @@ impl Context {
         unsafe { Self::of(libcrypto, libcrypto.cipher(cipher)?, direction, key) }
     }
 
-    /// Creates a context like [`new`](Self::new), with the cipher that `world` fetches for `name`: its property query and
-    /// providers decide which one that is.
+    /// Creates a context like [`new`](Self::new), with the cipher that `world` fetches for `name`: its property query
+    /// and providers decide which one that is.
     pub(crate) fn fetched(
         world: &Rc<World>,
         name: &str,
@@ -451,8 +452,8 @@ impl Context {
             ctx,
             _world: None,
         };
-        // SAFETY: the context is live; the cipher needs a key of exactly this length and an IV of up to 16 bytes; no engine
-        // is named.
+        // SAFETY: the context is live; the cipher needs a key of exactly this length and an IV of up to 16 bytes; no
+        // engine is named.
         let set = unsafe {
             (context.functions.init)(ctx, cipher, ptr::null_mut(), key.as_ptr(), [0; 16].as_ptr())
         };
@@ -467,8 +468,8 @@ impl Context {
     /// Sets the IV. A cipher with a shorter IV uses the first bytes.
     #[inline]
     pub fn set_iv(&mut self, iv: &[u8; 16]) {
-        // SAFETY: the context is live and has a cipher and a key, which null leaves as they are; its IV is no longer than
-        // this: EVP_MAX_IV_LENGTH is 16.
+        // SAFETY: the context is live and has a cipher and a key, which null leaves as they are; its IV is no longer
+        // than this: EVP_MAX_IV_LENGTH is 16.
         let set = unsafe {
             (self.functions.init)(
                 self.ctx,
@@ -507,14 +508,14 @@ impl Context {
     /// Processes `bytes` bytes.
     ///
     /// # Safety
-    /// `from` is valid for reads of `bytes`. `to` is valid for writes of `bytes`, and is `from` or does not overlap it; for
-    /// an AEAD it may be null.
+    /// `from` is valid for reads of `bytes`. `to` is valid for writes of `bytes`, and is `from` or does not overlap it;
+    /// for an AEAD it may be null.
     #[inline]
     unsafe fn update_raw(&mut self, from: *const u8, to: *mut u8, bytes: usize) {
         let bytes = c_int::try_from(bytes).unwrap_or_default();
         let mut written = 0;
-        // SAFETY: the context is live and keyed; the output is as long as the input, since without padding nothing is held
-        // back, and the caller vouches for both pointers.
+        // SAFETY: the context is live and keyed; the output is as long as the input, since without padding nothing is
+        // held back, and the caller vouches for both pointers.
         let done = unsafe { (self.functions.update)(self.ctx, to, &mut written, from, bytes) };
         assert!(done == 1 && written == bytes, "all bytes are taken at once");
     }

@@ -38,8 +38,8 @@ struct Evp {
 
 impl Evp {
     fn of(libcrypto: &Arc<Libcrypto>) -> Result<Self, Error> {
-        // SAFETY: each field has its function's type in the headers of both OpenSSL 1.1 and 3, and the library is kept with
-        // them.
+        // SAFETY: each field has its function's type in the headers of both OpenSSL 1.1 and 3, and the library is kept
+        // with them.
         unsafe {
             Ok(Self {
                 d2i_auto_private_key: libcrypto.function("d2i_AutoPrivateKey")?,
@@ -121,7 +121,8 @@ impl SingleRsaKey for Key {
             RsaOperation::Sign | RsaOperation::Verify => &request.digest,
         };
         let mut written = result.len();
-        // SAFETY: the context is set up to sign; the result has room for the length passed, and the input has its length.
+        // SAFETY: the context is set up to sign; the result has room for the length passed, and the input has its
+        // length.
         let done = unsafe {
             (self.evp.sign)(
                 self.ctx,
@@ -215,8 +216,8 @@ impl Lanes for ModExp {
             let [base, exponent] = &self.operands[*number];
             let modulus = &self.moduli[self.tasks.requests[*number].modulus];
             let result = results.done(*number, bytes);
-            // SAFETY: all are live numbers, the modulus is odd, and the Montgomery form is that of the modulus; the result
-            // has room for the length passed.
+            // SAFETY: all are live numbers, the modulus is odd, and the Montgomery form is that of the modulus; the
+            // result has room for the length passed.
             let done = unsafe {
                 (self.bn.mod_exp)(
                     self.result.number,
@@ -264,7 +265,8 @@ struct Bn {
 
 impl Bn {
     fn of(libcrypto: &Arc<Libcrypto>) -> Result<Self, Error> {
-        // SAFETY: each field has its function's type in the headers of OpenSSL 1.1 and 3, and the library is kept with them.
+        // SAFETY: each field has its function's type in the headers of OpenSSL 1.1 and 3, and the library is kept with
+        // them.
         unsafe {
             Ok(Self {
                 from_bytes: libcrypto.function("BN_bin2bn")?,

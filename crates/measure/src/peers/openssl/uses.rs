@@ -1,4 +1,4 @@
-//! A cipher as programs use it, message by message, in each of the ways in which they call.
+//! A cipher as programs use it, message by message, through each of their calling patterns.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::fmt;
@@ -11,11 +11,11 @@ use oarlock::{Algorithm, Direction, Kind};
 use super::library::{Fetched, World};
 use crate::error::Error;
 
-/// The way in which a program calls for one message.
+/// The calling pattern of a program for one message.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Way {
-    /// With `EVP_CipherUpdate` in a kept context, like `openssl speed`; a message of an AEAD sets its IV, associated data
-    /// and tag.
+    /// With `EVP_CipherUpdate` in a kept context, like `openssl speed`; a message of an AEAD sets its IV, associated
+    /// data and tag.
     Update,
     /// With `EVP_Cipher` in a kept context, like OpenSSH, TLS records and CMAC.
     Cipher,
@@ -30,7 +30,7 @@ pub enum Way {
 }
 
 impl Way {
-    /// Returns all ways that differ for `operation`.
+    /// Returns all patterns that differ for `operation`.
     pub fn all(operation: Algorithm) -> &'static [Self] {
         match operation.kind() {
             // `EVP_Cipher` cannot end a message of this cipher: a call without bytes does nothing

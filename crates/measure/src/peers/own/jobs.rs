@@ -74,7 +74,7 @@ impl<R: Requests> Lanes for Calls<R> {
     }
 }
 
-/// Jobs that are waited for in order; each wait also takes those behind it that are done.
+/// Jobs that are waited for in order; each wait also takes the completed jobs behind it.
 struct InFlight<R> {
     requests: R,
     jobs: VecDeque<(usize, Pending)>,

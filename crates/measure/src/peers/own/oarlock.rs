@@ -14,8 +14,8 @@ use crate::peers::subject::{Peer, Subject};
 pub(crate) struct Oarlock {
     /// The accelerator for ciphers. Its helpers come in addition to the caller.
     ciphers: Accelerator,
-    /// The accelerator for public-key operations. The caller comes in addition to its threads, which are one per CPU, and
-    /// none on a single CPU.
+    /// The accelerator for public-key operations. The caller comes in addition to its threads, which are one per CPU,
+    /// and none on a single CPU.
     public_key: Accelerator,
     strategy: Strategy,
 }

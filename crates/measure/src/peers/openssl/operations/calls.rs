@@ -170,7 +170,8 @@ impl Caller {
             }
         };
         let properties = CString::new(format!("provider={provider}")).unwrap_or_default();
-        // SAFETY: the library context is live, and both texts end with a zero; the fetched object is freed by its function.
+        // SAFETY: the library context is live, and both texts end with a zero; the fetched object is freed by its
+        // function.
         unsafe {
             let fetched = fetch(self.0.ctx(), name.as_ptr(), properties.as_ptr());
             self.0.made::<()>(fetched, free).is_some()

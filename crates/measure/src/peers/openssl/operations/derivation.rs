@@ -106,8 +106,8 @@ impl Tools {
     ) -> Option<usize> {
         let derive = self.calls.EVP_KDF_derive;
         let place = output.get_mut(..derivation.bytes)?;
-        // SAFETY: the context is live; the parameters end with an entry without a key, and point to static data; the place
-        // has the length that is passed.
+        // SAFETY: the context is live; the parameters end with an entry without a key, and point to static data; the
+        // place has the length that is passed.
         let derived = unsafe {
             let (place, bytes) = (place.as_mut_ptr(), place.len());
             derive(context.object(), place, bytes, derivation.params.as_ptr())
@@ -212,7 +212,7 @@ impl Tools {
         (!made.is_null()).then_some(bytes)
     }
 
-    /// Computes the binder of a session as libssl does, with a key for it.
+    /// Computes the binder of a session as libssl does, with a key created for it.
     pub(super) fn binder(
         self: &Rc<Self>,
         digest: &'static CStr,

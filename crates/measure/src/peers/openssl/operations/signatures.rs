@@ -56,7 +56,7 @@ impl Tools {
         self.begun(begin, digest, key, &[Param::END; 3])
     }
 
-    /// Signs data as long as a TLS 1.3 certificate key does, with libssl's calls.
+    /// Signs data of the length that a TLS 1.3 certificate key signs, with libssl's calls.
     pub(super) fn sign(
         self: &Rc<Self>,
         digest: Option<&CStr>,

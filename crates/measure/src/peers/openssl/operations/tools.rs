@@ -103,8 +103,8 @@ impl Tools {
     /// Creates a key from its raw private half: of HMAC or X25519.
     pub(super) fn raw_key(self: &Rc<Self>, name: &CStr, octets: &[u8]) -> Option<Made<Key>> {
         let new = self.calls.EVP_PKEY_new_raw_private_key_ex;
-        // SAFETY: the library context is live, the name ends with a zero, and the key has this length; the call creates a
-        // new one.
+        // SAFETY: the library context is live, the name ends with a zero, and the key has this length; the call creates
+        // a new one.
         unsafe {
             let (from, bytes) = (octets.as_ptr(), octets.len());
             let key = new(self.ctx(), name.as_ptr(), ptr::null(), from, bytes);
