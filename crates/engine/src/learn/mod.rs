@@ -7,7 +7,7 @@
 //! | [`BackOff`], [`Skips`] | trying again ever less often, by requests |
 //! | [`Breaker`] | trying again ever less often, by time, and one at a time |
 //! | [`Faster`] | which of two implementations takes less time for an operation |
-//! | [`TwoWays`] | which of two ways gets more operations done in a second |
+//! | [`TwoWays`] | which of two methods gets more operations done in a second |
 //!
 //! Queries change nothing here; only recorded results do. Rules are constants of the callers, with the reason for each.
 //! Counters are relaxed atomics: if two threads record at once, one result may be lost, which moves a figure by one

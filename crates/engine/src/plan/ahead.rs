@@ -212,12 +212,12 @@ const LOOKS: BackOff = BackOff {
 };
 /// Each sample removes one part in this many of what was learned against streams.
 const FORGOTTEN: f64 = 1024.0;
-/// The number of samples until helpers have woken, and until three times the counted number of samples have told the
-/// cost of stripes.
+/// The number of samples in which helpers wake up and the cost of stripes is measured, three times the number that its
+/// average counts.
 pub(super) const LOOKS_FOR_STRIPES: u32 = 48;
 /// A longer row of samples is no burst.
 const BURST_LOOKS_MAX: u32 = 64;
-/// Longer gaps tell nothing more.
+/// Longer gaps have no further effect.
 const GAP_NS_MAX: f64 = 1e9;
 /// The number of short requests with keystream that share one measurement; each long one is timed. It is odd because
 /// streams and most requests are a power of two long: every eighth request would find the streams at the same place and

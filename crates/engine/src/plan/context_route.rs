@@ -45,8 +45,7 @@ impl ContextRoute {
         }
     }
 
-    /// Serves a request of `bytes` in the way that is expected to be fastest: by `inline` or, once there is a route, in
-    /// stripes by `striped`.
+    /// Serves a request of `bytes` by `inline` or, once there is a route and stripes should be faster, by `striped`.
     pub(crate) fn run<D, T>(
         &self,
         bytes: usize,

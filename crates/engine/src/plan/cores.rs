@@ -15,7 +15,7 @@ pub(crate) fn cpus() -> usize {
     if let Some(cpus) = CPUS.get() {
         return *cpus;
     }
-    // The last check may be long past: live figures ask for it when the library is loaded.
+    // The first sandbox check may be long past: live figures make it when the library is loaded.
     if process::is_sandboxed_by_now() {
         return 1;
     }

@@ -74,9 +74,8 @@ impl<'a> LongRequest<'a> {
         }
     }
 
-    /// Begins a request of `bytes` that is served in the way that is expected to be fastest, with at most the number of
-    /// helpers that `helpers_max` returns, if it is called. Returns `None` for one that is inline and need not be
-    /// timed.
+    /// Begins a request of `bytes`, inline or in stripes as the strategy says, with at most the number of helpers that
+    /// `helpers_max` returns, if it is called. Returns `None` for one that is inline and need not be timed.
     pub(super) fn plan(
         engine: &'a Engine,
         strategy: Strategy,

@@ -125,7 +125,7 @@ pub fn provided(
     provided_on(Cpu::family(), cpu, options, openssl, calibration)
 }
 
-/// Does the same as [`provided`] on any processor.
+/// Does the same on any processor.
 fn provided_on(
     processor: Option<Family>,
     cpu: Cpu,
@@ -188,7 +188,7 @@ pub fn provided_primitives(
     )
 }
 
-/// Does the same as [`provided_primitives`] on any processor.
+/// Does the same on any processor.
 fn provided_primitives_on(
     processor: Option<Family>,
     cpu: Cpu,

@@ -34,7 +34,7 @@ pub(crate) struct Pace {
     /// Requests still to be served inline without reading the clock or the pool: those after an isolated request, and
     /// short ones that helpers do not speed up.
     passed_over: u32,
-    /// Consecutive samples less than a [`WATCH`] apart.
+    /// Consecutive samples less than `WATCH` apart.
     streak: u32,
     waking: Waking,
     stripes: StripeGain,
@@ -136,7 +136,7 @@ impl Pace {
             self.ahead.helpers = available;
         }
         self.passed_over = match way {
-            // The first ones of a stream tell whether its keystream is to be made ahead.
+            // A stream's first requests decide whether its keystream is made ahead.
             Way::Inline if stands_alone && self.ahead.is_undecided() => 0,
             Way::Inline if stands_alone => PASSED_OVER,
             // A stream counts bytes instead.
@@ -447,8 +447,8 @@ const LONG_NS: f64 = 1_600.0;
 /// At this distance, samples take less than a hundredth of the time.
 const UNSEEN_NS: f64 = 16_000.0;
 /// Shorter requests wake no helper, however fast a wake-up was when it was measured. On virtual machines of Zen 5,
-/// stripes after a pause of 2 ms took 0.72 to 0.95 of the inline time for requests of 22 to 36 µs, 1.0 for 38 µs, 1.1
-/// to 1.25 for 80 to 86 µs; for 59 µs up to 1.2 after 2 ms, and up to 1.0 after 20.
+/// stripes after a pause of 2 ms reached 0.72 to 0.95 of the inline speed for requests of 22 to 36 µs, 1.0 for 38 µs,
+/// 1.1 to 1.25 for 80 to 86 µs; for 59 µs up to 1.2 after 2 ms, and up to 1.0 after 20.
 const ASLEEP_NS_MIN: f64 = 60_000.0;
 /// The ratio up to which a slightly longer time still counts as equal.
 const EQUAL: f64 = 1.02;

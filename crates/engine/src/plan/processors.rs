@@ -65,7 +65,7 @@ fn every_kernel_on_every_processor_has_a_plan_that_fits_its_costs() {
                 let stripe = Pace::new(cost).stripe_bytes(bytes, 4);
                 assert!((1..=STRIPE_BYTES_MAX).contains(&stripe), "{it}: {stripe}");
             }
-            // A look is worth some work, and comes after some.
+            // A sample needs some work to be worthwhile, and comes after some.
             let pace = Pace::new(cost);
             let long_ns = cost.ns(pace.long_bytes());
             assert!((LOOK_NS_MIN..1e6).contains(&long_ns), "{it}: {long_ns}");
@@ -74,5 +74,5 @@ fn every_kernel_on_every_processor_has_a_plan_that_fits_its_costs() {
     }
 }
 
-/// Less work is never worth a look at clock and pool.
+/// Less work is never worth reading the clock and the pool.
 const LOOK_NS_MIN: f64 = 800.0;

@@ -182,8 +182,8 @@ impl Route {
         self.with_pace(|pace| pace.begin_anew(cost));
     }
 
-    /// Serves a request of `bytes` in the way that is expected to be fastest: `inline` computes it on the calling
-    /// thread, `cut` with up to `helpers_max` others. It is timed if that is worthwhile.
+    /// Serves a request of `bytes`: by `inline` on the calling thread or, if that should be faster, by `cut` with up to
+    /// `helpers_max` others. It is timed if that is worthwhile.
     pub(crate) fn run<D, T>(
         &self,
         bytes: usize,
@@ -237,7 +237,7 @@ impl Route {
         self.shown.count_many(algorithm, direction, requests, bytes);
     }
 
-    /// Counts requests as [`count`](Self::count) does, but shows them to other processes as `what`.
+    /// Counts requests that other processes see as `what`, not as those of an algorithm.
     pub(crate) fn count_other(
         &self,
         what: Other,

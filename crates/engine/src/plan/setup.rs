@@ -66,8 +66,8 @@ impl Setup {
         engine.show(Shown::where_asked(self.options.publish));
         let engine = Arc::new(engine);
         let registry = &engine.registry;
-        // Written in its final place: moving it from the stack would copy what lay in the padding of its lanes, such as
-        // an older key.
+        // Written in its final place: a move would copy into its unused room for lanes what the stack held there, such
+        // as an older key.
         let place = Box::<CpuDevice>::new_uninit();
         let device = Box::write(place, CpuDevice::with_costs(cpu, costs.clone()));
         registry.register(Arc::from(device as Box<dyn Device>))?;
