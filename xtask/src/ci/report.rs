@@ -52,8 +52,7 @@ const INSTRUCTIONS: &str =
     "the CPU, or OARLOCK_CPU, has not the instructions; CI has machines that have";
 const GROUPS: &str = "in a container /sys/fs/cgroup may be read-only, for root too";
 const NETWORKS: &str = "in a container a user may make no network of its own";
-const HOSTS: &str =
-    "in a container there may be no TUN devices, and root may make no network and no host";
+const HOSTS: &str = "in a container there may be no TUN devices, root may make no network and no host, and User Mode Linux may not boot";
 const KRYOPTIC: &str = "all of them run with SoftHSM; kryoptic takes minutes to build";
 
 const KEYS_AS_OBJECTS: &str =

@@ -267,8 +267,8 @@ fn primitives_of_a_handshake_are_counted() {
             // The certificate's own signature, and the server's.
             assert_eq!(of("ec-p256")["signed"], 2);
             assert!(of("ec-p256")["verified"].as_u64() >= Some(1), "{report}");
-            // The key schedule: 21 secrets or more at each side.
-            assert!(of("tls13-kdf")["derived"].as_u64() >= Some(42), "{report}");
+            // The key schedule: 19 secrets or more at each side. A client that leaves early derives none of tickets.
+            assert!(of("tls13-kdf")["derived"].as_u64() >= Some(38), "{report}");
             assert!(of("hmac")["authenticated"].as_u64() >= Some(1), "{report}");
         } else {
             let line = "\nx25519: 2 key pairs generated, 2 secrets derived\n";

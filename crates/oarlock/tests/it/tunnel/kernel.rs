@@ -91,29 +91,35 @@ fn by_a_kernel_with_esp() -> bool {
             .arg(program);
         return alone_as(command);
     }
-    if !Path::new(UML).exists() {
+    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    // The state of such a CPU is larger than the room that Linux 6.1 has for it: it panics, and then does not end.
+    if !Path::new(UML).exists() || cpu.contains(" amx_tile") {
         skip(&format!(
-            "neither has the kernel ESP (CONFIG_INET_ESP) nor is there {UML}"
+            "neither has the kernel ESP (CONFIG_INET_ESP) nor does {UML} run on this CPU"
         ));
         return true;
     }
     let folder = tempfile::tempdir().unwrap();
+    alone_as(by_user_mode_linux(folder.path(), &program))
+}
+
+/// Returns the command that boots User Mode Linux, which runs `program`, and kills it if it hangs.
+fn by_user_mode_linux(folder: &Path, program: &Path) -> Command {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/tunnel/uml.sh");
+    let mut command = Command::new("timeout");
+    command.args(["--signal=KILL", "10m", "unshare"]);
+    command.args(["--kill-child", "--fork", "--pid", UML]);
     command.args([
-        UML,
         "mem=512M",
         "rootfstype=hostfs",
         "rootflags=/",
         "rw",
         "quiet",
     ]);
-    command.arg(format!("uml_dir={}", folder.path().display()));
+    command.arg(format!("uml_dir={}", folder.display()));
     command.args(["con=null", "con0=null,fd:1", "init=/bin/sh", "--"]);
+    command.arg(script).arg(program).env("TMPDIR", folder);
     command
-        .arg(script)
-        .arg(program)
-        .env("TMPDIR", folder.path());
-    alone_as(command)
 }
 
 const UML: &str = "/usr/bin/linux.uml";
