@@ -6,10 +6,10 @@
 //! same address holds something else. So the provider offers nothing to such a program.
 //!
 //! ```text
-//! libcrypto frees by its own CRYPTO_free   the C library's heap              offered; costs two names
-//! the program brought its own functions    a mapping of this process alone   offered (BIND, Erlang)
-//! or it cannot be known                    a mapping that is shared          nothing
-//!                                          /proc/self/maps cannot be read    nothing
+//! libcrypto frees by its own CRYPTO_free   the C library's heap              offered; costs two symbol lookups
+//! the program brought its own functions    a mapping private to the process  offered (BIND, Erlang)
+//! or this cannot be determined             a shared mapping                  nothing
+//!                                          /proc/self/maps is not readable   nothing
 //! ```
 //!
 //! OpenSSL accepts such functions only before its first allocation, so the answer at load time stays valid.

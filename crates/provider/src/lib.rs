@@ -1,32 +1,32 @@
 //! Oarlock as a provider for OpenSSL 3.0 and later (provider(7)).
 //!
 //! ```text
-//! OSSL_provider_init   entry.rs      options, and the algorithms that gain on this CPU
-//! OPENSSL_init         conf_module.rs   loads it so that a program's own choice of providers stays
-//!                      loading.rs    what it tells the provider
-//! dispatch tables      dispatch.rs   one for each algorithm; panics end here (caught.rs)
-//! a context            cipher/       init, update, final and parameters as in the default
-//!                                    provider, around a context of the engine
-//!                      skey.rs       keys as objects, which OpenSSL has since 3.5
-//!                      counted.rs    the same, counted for `oarlock run --stats`
-//! the rest             algorithms.rs what there is (offered.rs: lists by operation)
+//! OSSL_provider_init   entry.rs      reads the options and picks the algorithms that gain on this CPU
+//! OPENSSL_init         conf_module.rs   loads the provider and keeps the program's own choice of providers
+//!                      loading.rs    what conf_module.rs tells the provider
+//! dispatch tables      dispatch.rs   one per algorithm; panics end here (caught.rs)
+//! a context            cipher/       init, update, final and parameters as in the default provider,
+//!                                    around a context of the engine
+//!                      skey.rs       symmetric key objects, which OpenSSL has since 3.5
+//!                      counted.rs    ciphers that count requests for `oarlock run --stats`
+//! the rest             algorithms.rs what is offered (offered.rs: lists by operation)
 //!                      kdf/          key derivation of TLS and HKDF
 //!                      mac/          HMAC
 //!                      x25519/       keys and key exchange
-//!                      hybrid/       the same by ML-KEM and a curve together
+//!                      hybrid/       keys and key exchange by ML-KEM together with a curve
 //!                      ec/           ECDSA around the default provider's
 //!                      pure/         Ed25519 and ML-DSA around the default provider's
-//!                      exported/     keys that stay there
-//!                      groups.rs     the groups of TLS that come with them
+//!                      exported/     keys that stay in the default provider
+//!                      groups.rs     their TLS groups
 //! RSA                  rsa/          keys and signatures around the default provider's
-//!                      signer/       who makes a private operation, and when
-//!                      default_provider/   where that one is, and its functions
-//! its speed            calibration.rs   the file of measured ratios, and who may have written it
-//!                      libcrypto.rs      where that one is
-//!                      surroundings.rs  which libcrypto and which build of this library it must fit
-//! from load to unload  provider.rs   the engine, how to raise errors, the counters
-//!                      host.rs       the release of OpenSSL that has loaded it
-//!                      allocator.rs  whether its memory belongs to this process alone
+//!                      signer/       which implementation computes a private operation, and when
+//!                      default_provider/   finds the default provider and its functions
+//! its speed            calibration.rs   the file of measured ratios, and whether to trust it
+//!                      libcrypto.rs      finds the libcrypto that loaded the provider
+//!                      surroundings.rs  the libcrypto and the library build that a calibration must match
+//! from load to unload  provider.rs   the engine, error reporting, the counters
+//!                      host.rs       the release of OpenSSL that loaded the provider
+//!                      allocator.rs  whether OpenSSL's memory is private to this process
 //! ```
 //!
 //! The library exports only these two functions and imports no symbol of libcrypto, so it runs inside programs that

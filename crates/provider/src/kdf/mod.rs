@@ -2,7 +2,7 @@
 //! allocation.
 //!
 //! ```text
-//! settings.rs   what has been set, in the context itself
+//! settings.rs   the settings, in the context itself
 //! tls13.rs      the labels of TLS 1.3 (EVP_KDF-TLS13_KDF(7))
 //! hkdf.rs       HKDF (EVP_KDF-HKDF(7))
 //! tls1_prf.rs   the function of TLS 1.2 (EVP_KDF-TLS1_PRF(7))

@@ -4,7 +4,7 @@
 //! ```text
 //! ed25519.rs     keys of Ed25519
 //! ml_dsa.rs      keys of ML-DSA
-//! context.rs     a context of a signature: what was begun, and the way to the default provider
+//! context.rs     a context of a signature: its state, and the switch to the default provider
 //! signature.rs   the functions of signatures
 //! ```
 //!

@@ -1,16 +1,16 @@
 //! RSA: signatures and decryption in lanes, everything else by the default provider.
 //!
 //! ```text
-//! keymgmt.rs          a key: the default provider's, and also ours, made when it is first used often
-//! context.rs          a context of the default provider's, which has all settings and does whatever is not a
-//!                     signature that lanes can make; the digest of a message
-//! default_context.rs  what the contexts of signatures and of encryption have in common
+//! keymgmt.rs          a key: the default provider's, and ours, made once the key is used often
+//! context.rs          a context of the default provider, which has all settings and makes the signatures
+//!                     that lanes cannot make; the digest of a message
+//! default_context.rs  common parts of the contexts of signatures and of encryption
 //! signature.rs        the functions of signatures
 //! asym_cipher.rs      the functions of encryption
-//! padding.rs          what a private power is decrypted to
-//! private_op.rs       the private power, and where results go
-//! remote.rs           operations by keys of other machines
-//! ../decoder.rs       reads the files that stand for these
+//! padding.rs          decodes the private power of a ciphertext
+//! private_op.rs       the private operation, and buffers for results
+//! remote.rs           operations by remote keys
+//! ../decoder.rs       reads the files that stand for remote keys
 //! ../signer/          the private operation: in lanes with others, or alone
 //! ```
 //!

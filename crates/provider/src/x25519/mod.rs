@@ -1,7 +1,7 @@
 //! X25519 (RFC 7748): keys of our own from generation to derivation, as TLS uses them, and their exchange.
 //!
 //! ```text
-//! keymgmt.rs    keys, and their way to and from other providers
+//! keymgmt.rs    keys, and their import and export
 //! exchange.rs   the shared secret
 //! ```
 
