@@ -1,7 +1,5 @@
 //! Which algorithms are offered in addition to ciphers, once the default provider is loaded.
 
-use std::sync::PoisonError;
-
 use oarlock_engine::Primitive;
 
 use crate::abi::{Algorithm, OPERATION_DECODER};
@@ -17,8 +15,7 @@ use crate::{decoder, ec, hybrid, kdf, mac, ml_kem, pure, rsa, x25519};
 #[allow(unsafe_code)]
 pub(crate) unsafe fn offered(provider: &Provider) -> Option<&Offered> {
     if provider.offered.get().is_none() {
-        let search = provider.search.lock();
-        let search = search.unwrap_or_else(PoisonError::into_inner);
+        let search = provider.search()?;
         // SAFETY: the core's table and handle, kept since `OSSL_provider_init`; the lock is held while the default
         // provider is looked up.
         let default = unsafe { DefaultProvider::find(search.handle, search.core) }?;

@@ -146,19 +146,17 @@ pub(crate) unsafe fn decode(
                 return 1;
             }
             let mut kind = OBJECT_PKEY;
-            let place = std::ptr::from_mut(&mut key).cast::<u8>();
+            let place = &raw mut key;
             let params = [
                 Param::asking_for_int(c"type", &mut kind),
                 Param::giving_text(c"data-type", name.to_bytes()),
-                Param::giving_octets(
-                    c"reference",
-                    std::slice::from_raw_parts(place, size_of::<*mut c_void>()),
-                ),
+                // `load` writes to it.
+                Param::giving_value(c"reference", place),
                 Param::END,
             ];
             let is_taken = callback(params.as_ptr(), argument);
             // `load` leaves null here.
-            free(place.cast::<*mut c_void>().read());
+            free(place.read());
             is_taken
         }
     })

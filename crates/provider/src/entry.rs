@@ -341,7 +341,7 @@ unsafe extern "C" fn get_params(provider: *mut c_void, params: *mut Param) -> c_
             b"buildinfo" => unsafe { value.set_text_of(&provider.build) },
             // SAFETY: the text belongs to the provider and lives as long.
             b"oarlock-calibration" => unsafe { value.set_text_of(&provider.calibration) },
-            b"status" => value.set_number(u32::from(provider.ciphers.len() > 1)),
+            b"status" => value.set_number(u32::from(provider.offers_anything())),
             _ => true,
         };
         if is_done { Ok(()) } else { Err(()) }

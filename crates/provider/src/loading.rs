@@ -13,10 +13,17 @@ use crate::abi::Dispatch;
 /// # Safety
 /// The values are texts that end with a zero and stay valid until this returns.
 pub(crate) unsafe fn with(values: [*const c_char; KEYS.len()], load: impl FnOnce()) {
+    /// Forgets the values when `load` returns or panics: they are the caller's.
+    struct Told;
+    impl Drop for Told {
+        fn drop(&mut self) {
+            VALUES.set(None);
+        }
+    }
+    let _told = Told;
     VALUES.set(Some(values));
     LAST.set((null(), null()));
     load();
-    VALUES.set(None);
 }
 
 /// Returns the value of `key` in the section of the provider that is being loaded. It must be used at once.

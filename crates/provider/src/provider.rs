@@ -3,7 +3,8 @@
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
+use std::time::{Duration, Instant};
 
 use oarlock::Accelerator;
 use oarlock_engine::Primitive;
@@ -72,13 +73,21 @@ pub(crate) struct Search {
 }
 
 impl Provider {
+    /// Whether it offers any algorithm.
+    pub(crate) fn offers_anything(&self) -> bool {
+        // The list ends with an algorithm without names.
+        self.ciphers.len() > 1 || self.offers_rsa || !self.primitives.is_empty()
+    }
+
     /// Whether the default provider is active, or was.
     ///
     /// # Safety
     /// The core is calling, so it has not shut down.
     pub(crate) unsafe fn has_default(&self) -> bool {
         if !self.has_default.load(Ordering::Relaxed) {
-            let search = self.search.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(search) = self.search() else {
+                return true;
+            };
             // SAFETY: the core's table and handle, kept since `OSSL_provider_init`; the lock is held, so no other
             // thread searches.
             if !unsafe { is_default_there(search.handle, search.core) } {
@@ -99,20 +108,28 @@ impl Provider {
     /// # Safety
     /// The core is calling, so it has not shut down.
     pub(crate) unsafe fn may_keys_be_elsewhere(&self) -> bool {
-        // Do not wait without limit: another thread may have held the lock when this process was forked.
-        for _ in 0..SEARCH_TRIES {
-            let search = match self.search.try_lock() {
-                Ok(search) => search,
-                Err(TryLockError::Poisoned(search)) => search.into_inner(),
-                Err(TryLockError::WouldBlock) => {
-                    std::thread::yield_now();
-                    continue;
-                }
-            };
-            // SAFETY: the core's table and handle, kept since `OSSL_provider_init`; this thread holds the lock.
-            return unsafe { are_strangers_there(search.handle, search.core) };
+        let Some(search) = self.search() else {
+            return true;
+        };
+        // SAFETY: the core's table and handle, kept since `OSSL_provider_init`; this thread holds the lock.
+        unsafe { are_strangers_there(search.handle, search.core) }
+    }
+
+    /// Locks the search for other providers. It does not wait without limit: another thread may have held the lock when this
+    /// process was forked. Then it returns `None`.
+    pub(crate) fn search(&self) -> Option<MutexGuard<'_, Search>> {
+        let mut began = None;
+        loop {
+            match self.search.try_lock() {
+                Ok(search) => return Some(search),
+                Err(TryLockError::Poisoned(search)) => return Some(search.into_inner()),
+                Err(TryLockError::WouldBlock) => {}
+            }
+            if began.get_or_insert_with(Instant::now).elapsed() > SEARCH_MAX {
+                return None;
+            }
+            std::thread::yield_now();
         }
-        true
     }
 
     /// Counts an operation that was done here, for `oarlock run --stats`.
@@ -142,5 +159,5 @@ impl Provider {
     }
 }
 
-/// The number of attempts to take a lock that other threads hold for a microsecond.
-const SEARCH_TRIES: u32 = 10_000;
+/// Much longer than another thread searches, even on a busy machine.
+const SEARCH_MAX: Duration = Duration::from_secs(1);

@@ -13,7 +13,8 @@ pub(crate) mod mac;
 pub(crate) mod rsa;
 
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::ptr::null;
+use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use oarlock_engine::agreement::{Hybrid, MlKem};
 use oarlock_engine::hash::Hash;
@@ -224,20 +225,26 @@ impl DefaultProvider {
         // SAFETY: `core` is the core's table, as the caller says.
         let core = unsafe { Core::of(core) };
         let (register, deregister) = (core.register?, core.deregister?);
-        let mut found = Self {
+        let search = Search {
             core,
-            provider: null(),
-            leaves_keys: false,
+            provider: AtomicPtr::default(),
+            leaves_keys: AtomicBool::new(false),
         };
-        let place = std::ptr::from_mut(&mut found).cast();
-        // SAFETY: the core calls the functions by these types with this place: during `register`, and from
-        // threads that activate a provider and hold its lock for reading, until `deregister` has held it for writing.
+        let place = std::ptr::from_ref(&search).cast_mut().cast();
+        // SAFETY: the core calls the functions by these types with this place, which outlives the calls: during
+        // `register`, and from threads that activate a provider, several of which may hold its lock for reading at once,
+        // until `deregister` has held it for writing. They share the place, whose fields are atomic.
         unsafe {
             if register(handle, is_there, goes, query, place) > 0 {
                 deregister(handle);
             }
         }
-        (!found.provider.is_null()).then_some(found)
+        let provider = search.provider.into_inner().cast_const();
+        (!provider.is_null()).then(|| Self {
+            core: search.core,
+            provider,
+            leaves_keys: search.leaves_keys.into_inner(),
+        })
     }
 
     /// Returns its context, for its own functions.
@@ -308,27 +315,37 @@ unsafe fn looked(handle: *const c_void, core: *const Dispatch, told: Told) -> Op
     // SAFETY: the caller keeps the contract of `find`, so `core` is the core's table.
     let core = unsafe { Core::of(core) };
     let (register, deregister) = (core.register?, core.deregister?);
-    let mut look = Look {
+    let look = Look {
         own: handle,
         name: core.name,
-        found: false,
+        found: AtomicBool::new(false),
     };
-    let place = std::ptr::from_mut(&mut look).cast();
-    // SAFETY: the core calls the functions by these types with this place: during `register`, and from other threads,
-    // which hold its lock for reading, until `deregister` has held it for writing.
+    let place = std::ptr::from_ref(&look).cast_mut().cast();
+    // SAFETY: the core calls the functions by these types with this place, which outlives the calls: during `register`,
+    // and from other threads, several of which may hold its lock for reading, until `deregister` has held it for writing.
+    // They share the place, whose changing field is atomic.
     unsafe {
         if register(handle, told, goes, properties, place) <= 0 {
             return None;
         }
         deregister(handle);
     }
-    Some(look.found)
+    Some(look.found.into_inner())
 }
 
+/// What is searched for among the active providers. Several threads of the core may report to it at once.
 struct Look {
     own: *const c_void,
     name: Option<unsafe extern "C" fn(*const c_void) -> *const c_char>,
-    found: bool,
+    found: AtomicBool,
+}
+
+/// The search for the default provider and the default query. Several threads of the core may report to it at once.
+struct Search {
+    core: Core,
+    /// The core's handle of the provider, referenced, or null.
+    provider: AtomicPtr<c_void>,
+    leaves_keys: AtomicBool,
 }
 
 impl Drop for DefaultProvider {
@@ -348,15 +365,22 @@ impl Drop for DefaultProvider {
 unsafe extern "C" fn is_there(provider: *const c_void, found: *mut c_void) -> c_int {
     // SAFETY: the argument is that of `find`, and the core's provider has a name that ends with a zero.
     unsafe {
-        let found = &mut *found.cast::<DefaultProvider>();
-        let (Some(name), Some(up_ref)) = (found.core.name, found.core.up_ref) else {
+        let search = &*found.cast::<Search>();
+        let core = &search.core;
+        let (Some(name), Some(up_ref), Some(free)) = (core.name, core.up_ref, core.free) else {
             return 1;
         };
         let name = name(provider);
         let is_default = !name.is_null() && CStr::from_ptr(name) == c"default";
         // A reference without activation: its functions stay loaded, but it may be deactivated.
-        if is_default && found.provider.is_null() && up_ref(provider, 0) > 0 {
-            found.provider = provider;
+        if is_default && up_ref(provider, 0) > 0 {
+            let (first, relaxed) = (Ordering::Release, Ordering::Relaxed);
+            let place = &search.provider;
+            let taken = place.compare_exchange(null_mut(), provider.cast_mut(), first, relaxed);
+            // Another thread was first.
+            if taken.is_err() {
+                free(provider, 0);
+            }
         }
     }
     1
@@ -369,10 +393,11 @@ unsafe extern "C" fn is_there(provider: *const c_void, found: *mut c_void) -> c_
 unsafe extern "C" fn is_stranger(provider: *const c_void, look: *mut c_void) -> c_int {
     // SAFETY: the argument is that of `are_strangers_there`, and the core's provider has a name that ends with a zero.
     unsafe {
-        let look = &mut *look.cast::<Look>();
+        let look = &*look.cast::<Look>();
         let name = look.name.map_or(null(), |name| name(provider));
         let is_known = !name.is_null() && OPENSSLS.contains(&CStr::from_ptr(name));
-        look.found |= provider != look.own && !is_known;
+        let is_stranger = provider != look.own && !is_known;
+        look.found.fetch_or(is_stranger, Ordering::Relaxed);
     }
     1
 }
@@ -384,9 +409,10 @@ unsafe extern "C" fn is_stranger(provider: *const c_void, look: *mut c_void) -> 
 unsafe extern "C" fn is_default(provider: *const c_void, look: *mut c_void) -> c_int {
     // SAFETY: the argument is that of `is_default_there`, and the core's provider has a name that ends with a zero.
     unsafe {
-        let look = &mut *look.cast::<Look>();
+        let look = &*look.cast::<Look>();
         let name = look.name.map_or(null(), |name| name(provider));
-        look.found |= !name.is_null() && CStr::from_ptr(name) == c"default";
+        let is_default = !name.is_null() && CStr::from_ptr(name) == c"default";
+        look.found.fetch_or(is_default, Ordering::Relaxed);
     }
     1
 }
@@ -402,7 +428,8 @@ unsafe extern "C" fn query(properties: *const c_char, found: *mut c_void) -> c_i
             .to_bytes()
             .split(|it| *it == b',');
         let leaves_keys = clauses.any(|clause| clause.trim_ascii() == b"?oarlock.keys=no");
-        (*found.cast::<DefaultProvider>()).leaves_keys = leaves_keys;
+        let search = &*found.cast::<Search>();
+        search.leaves_keys.store(leaves_keys, Ordering::Relaxed);
     }
     1
 }

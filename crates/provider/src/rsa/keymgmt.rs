@@ -465,7 +465,9 @@ unsafe fn with(
 ) -> c_int {
     // SAFETY: the caller promises that `key` is null or one of ours, which is not freed during the call.
     let key = unsafe { key.cast::<Key>().as_ref() };
-    key.and_then(|key| call(key, key.functions())).unwrap_or(0)
+    catching(0, || {
+        key.and_then(|key| call(key, key.functions())).unwrap_or(0)
+    })
 }
 
 /// # Safety

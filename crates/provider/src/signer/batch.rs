@@ -54,9 +54,10 @@ impl Company {
 
     fn begin_in_this_process(&self) -> u32 {
         let process = std::process::id();
-        // The first jobs of a process may arrive together; 0 means that there is nothing to reset.
+        // As in `Stacks::begin_in_this_process`.
+        let of_parent = self.paused.load(Ordering::Relaxed);
         if ![0, process].contains(&self.process.swap(process, Ordering::Relaxed)) {
-            self.paused.store(0, Ordering::Relaxed);
+            self.paused.fetch_sub(of_parent, Ordering::Relaxed);
             self.gathered.store(0, Ordering::Relaxed);
             self.alone.succeeded();
         }

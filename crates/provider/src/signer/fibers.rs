@@ -127,7 +127,20 @@ impl Fibers {
         what: T,
         mut place: Place,
     ) -> Result<Held<T>, (T, Place)> {
-        place.pauses();
+        place.pauses(true);
+        self.hold_paused(fiber, what, place)
+            .map_err(|(what, mut place)| {
+                place.pauses(false);
+                (what, place)
+            })
+    }
+
+    fn hold_paused<T: Awaited>(
+        &self,
+        fiber: Fiber,
+        what: T,
+        place: Place,
+    ) -> Result<Held<T>, (T, Place)> {
         let key = std::ptr::from_ref(T::key()).cast();
         let (mut descriptor, mut data) = (-1, null_mut());
         // SAFETY: the job is the current one, so it has a wait context or none.

@@ -25,6 +25,7 @@ mod single;
 mod stacks;
 mod threads;
 
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Instant;
@@ -33,7 +34,7 @@ use oarlock::rsa::{AcceleratedRsa, Power};
 use oarlock::{Error, LaneUse};
 use oarlock_engine::learn::Which;
 use oarlock_local::Client;
-use oarlock_local::relay::{self, NoAnswer, Question};
+use oarlock_local::relay::{self, Asked, NoAnswer, Question};
 use zeroize::Zeroizing;
 
 use self::batch::Company;
@@ -111,19 +112,25 @@ impl Signer {
             return Err("the provider's section has no line `relay`".into());
         };
         let pausable = self.pausable();
-        let may_pause = pausable.is_some();
         // A paused job blocks nobody.
-        if !may_pause && !self.relay_breaker.allows() {
+        if pausable.is_none() && !self.relay_breaker.allows() {
             return Err(
                 "the last question was not answered in time, so this one was not asked".into(),
             );
         }
         let began = Instant::now();
+        let has_blocked = Cell::new(pausable.is_none());
         let ask = |pausable: Option<(&Fibers, Fiber, Place)>| {
             let asked = relay.ask(question)?;
+            let wait = |asked: Asked| {
+                if !has_blocked.replace(true) && !self.relay_breaker.allows() {
+                    return Err(NoAnswer::Late);
+                }
+                asked.wait()
+            };
             match pausable {
-                Some((fibers, fiber, place)) => fibers.until_answered(fiber, place, asked),
-                None => asked.wait(),
+                Some((fibers, fiber, place)) => fibers.until_answered(fiber, place, asked, wait),
+                None => wait(asked),
             }
         };
         // A restarted relay listens on the same socket. A question changes nothing, so it may be asked twice.
@@ -133,7 +140,7 @@ impl Signer {
         };
         match &answer {
             Ok(_) => self.relay_breaker.succeeded(),
-            Err(_) if may_pause => {}
+            Err(_) if !has_blocked.get() => {}
             Err(_) => self.relay_breaker.failed(began.elapsed()),
         }
         answer.map_err(|error| match error {

@@ -13,12 +13,14 @@ use super::fibers::{Awaited, Fiber, Fibers, Key, RESUMED_MAX};
 use super::stacks::Place;
 
 impl Fibers {
-    /// Returns the answer. `fiber`, which the caller runs in, is paused until it arrives.
+    /// Returns the answer. `fiber`, which the caller runs in, is paused until it arrives. If that is not possible, `wait`
+    /// waits for it.
     pub(super) fn until_answered(
         &self,
         fiber: Fiber,
         place: Place,
         asked: Asked,
+        wait: impl FnOnce(Asked) -> Result<Zeroizing<Vec<u8>>, NoAnswer>,
     ) -> Result<Zeroizing<Vec<u8>>, NoAnswer> {
         // The answer may have arrived already.
         if let Some(answer) = asked.try_take() {
@@ -26,7 +28,7 @@ impl Fibers {
         }
         let held = match self.hold(fiber, asked, place) {
             Ok(held) => held,
-            Err((asked, _place)) => return asked.wait(),
+            Err((asked, _place)) => return wait(asked),
         };
         for _ in 0..RESUMED_MAX {
             // Paused before it checks again.
@@ -41,7 +43,7 @@ impl Fibers {
         }
         // Paused too often without an answer, or not at all: wait here.
         let asked = held.take();
-        asked.map_or(Err(NoAnswer::Late), |(asked, _place)| asked.wait())
+        asked.map_or(Err(NoAnswer::Late), |(asked, _place)| wait(asked))
     }
 }
 

@@ -116,9 +116,12 @@ impl Stacks {
 
     fn begin_in_this_process(&self) -> u32 {
         let process = std::process::id();
-        // The first jobs of a process may arrive together; 0 means that there is nothing to reset.
+        // The parent's jobs, if this is the first call in a forked child. Only the first thread to swap subtracts them, so
+        // those that others add meanwhile stay counted.
+        let of_parent = self.under_way.load(Ordering::Relaxed);
+        // 0 means that there is nothing to reset.
         if ![0, process].contains(&self.process.swap(process, Ordering::Relaxed)) {
-            self.under_way.store(0, Ordering::Relaxed);
+            self.under_way.fetch_sub(of_parent, Ordering::Relaxed);
             self.went_on.store(0, Ordering::Relaxed);
             self.paid_at.store(0, Ordering::Relaxed);
         }
@@ -159,9 +162,9 @@ impl Place {
         })
     }
 
-    /// Notes that the job is paused from now on.
-    pub(crate) fn pauses(&mut self) {
-        self.was_paused = true;
+    /// Notes whether the job is paused from now on.
+    pub(crate) fn pauses(&mut self, is_paused: bool) {
+        self.was_paused = is_paused;
     }
 
     /// Counts the stack as lost: its job never continues.
@@ -305,7 +308,7 @@ mod tests {
             0,
             "it was not paused"
         );
-        places.iter_mut().for_each(Place::pauses);
+        places.iter_mut().for_each(|place| place.pauses(true));
         places.drain(LOST_MAX as usize - 2..).for_each(drop);
         assert_eq!(stacks.went_on.load(Ordering::Relaxed), 1);
         places.drain(1..).for_each(Place::lose);

@@ -298,6 +298,9 @@ unsafe extern "C" fn get_params(key: *mut c_void, params: *mut Param) -> c_int {
                 // SAFETY: the default provider's functions, with a new key of its own and the caller's parameters.
                 unsafe {
                     let inner = default.functions.new?(default.context);
+                    if inner.is_null() {
+                        return Some(0);
+                    }
                     let done = default.functions.get_params?(inner, params);
                     default.functions.free?(inner);
                     Some(done)
