@@ -31,6 +31,17 @@ impl ReplayWindow {
         }
     }
 
+    /// Creates a window of which all numbers up to `number` count as seen.
+    pub(crate) fn after(size: usize, number: u64) -> Self {
+        let mut window = Self::new(size);
+        window.words.fill(u64::MAX);
+        let place = window.place(number);
+        // Higher numbers of the same word have not been seen. Advancing clears the words after it.
+        window.words[place] = u64::MAX >> (63 - number % 64);
+        window.highest = number;
+        window
+    }
+
     /// The largest window size.
     pub const SIZE_MAX: usize = 4096;
 
@@ -142,6 +153,25 @@ mod tests {
                     plain.0.insert(number);
                 }
                 assert_eq!(window.highest(), plain.0.last().copied().unwrap_or(0));
+            }
+        }
+    }
+
+    #[test]
+    fn it_may_begin_after_a_number() {
+        for size in [64, 128, 4096] {
+            for number in [0, 1, 62, 63, 64, 1000, 4096, u64::MAX - 1, u64::MAX] {
+                let mut window = ReplayWindow::after(size, number);
+                let old = (0..=number.min(5000)).map(|back| number - back);
+                assert!(old.into_iter().all(|old| !window.accepts(old)), "{number}");
+                for next in (1..5000).filter_map(|step| number.checked_add(step)) {
+                    assert!(window.accepts(next), "{number} {next}");
+                    if next % 3 == 0 {
+                        window.insert(next);
+                        assert!(!window.accepts(next), "{number} {next}");
+                        assert!(!window.accepts(number), "{number} {next}");
+                    }
+                }
             }
         }
     }

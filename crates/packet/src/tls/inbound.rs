@@ -16,9 +16,9 @@ use super::inner::content_of;
 use super::keys::{KeySet, Keys, Side, TAG_BYTES};
 use super::suite::{ContentType, Suite};
 use crate::PacketError;
-use oarlock_engine::Error;
 use oarlock_engine::plan::Engine;
 use oarlock_engine::plan::Workers;
+use oarlock_engine::{Direction, Error};
 
 /// Opens records of one direction of a connection, from `Accelerator::tls_inbound`.
 pub struct Inbound {
@@ -79,7 +79,7 @@ impl Inbound {
     #[doc(hidden)]
     pub fn open_connection(engine: &Arc<Engine>, keys: &Keys<'_>) -> Result<Self, Error> {
         Ok(Self {
-            side: Side::open(engine, keys)?,
+            side: Side::open(engine, keys, Direction::Decrypt)?,
             content_bytes_max: CONTENT_BYTES_MAX,
             failed: None,
         })
@@ -196,7 +196,7 @@ impl Inbound {
                         break;
                     }
                 }
-                Outcome::Refused(error) => {
+                Outcome::Refused(error) | Outcome::Invalid(error) => {
                     slot.record[HEADER_BYTES..].fill(0);
                     opened.end = Err(error);
                     break;
@@ -270,30 +270,28 @@ enum Outcome {
     /// The record is unchanged.
     Untouched,
     Opened(Range<usize>, ContentType),
-    /// The record is unchanged, or was authentic but invalid and its body is zeroed.
+    /// The record is unchanged.
     Refused(PacketError),
+    /// The record is authentic and decrypted, and its content is invalid.
+    Invalid(PacketError),
 }
 
 impl Slot<'_> {
     /// Opens the record, and returns whether no record after it is accepted.
     fn open(&mut self, keys: &KeySet, content_bytes_max: usize) -> bool {
-        match self.try_open(keys, content_bytes_max) {
-            Ok((content, content_type)) => {
-                self.outcome = Outcome::Opened(content, content_type);
-                content_type != ContentType::APPLICATION_DATA
-            }
-            Err(error) => {
-                self.outcome = Outcome::Refused(error);
-                true
-            }
-        }
+        let opened = self.try_open(keys, content_bytes_max);
+        self.outcome = opened.unwrap_or_else(Outcome::Refused);
+        !matches!(
+            self.outcome,
+            Outcome::Opened(_, ContentType::APPLICATION_DATA)
+        )
     }
 
     fn try_open(
         &mut self,
         keys: &KeySet,
         content_bytes_max: usize,
-    ) -> Result<(Range<usize>, ContentType), PacketError> {
+    ) -> Result<Outcome, PacketError> {
         let bytes = self.record.len();
         let invalid = || PacketError::InvalidLength { bytes };
         let (header, rest) = (self.record)
@@ -301,20 +299,18 @@ impl Slot<'_> {
             .ok_or_else(invalid)?;
         let (body, tag) = rest.split_last_chunk_mut().ok_or_else(invalid)?;
         keys.open_or_keep(self.sequence, header, body, tag)?;
-        let opened = content_of(body, content_bytes_max);
-        if opened.is_err() {
-            body.fill(0);
-        }
-        let (content, content_type) = opened?;
-        Ok((
-            HEADER_BYTES + content.start..HEADER_BYTES + content.end,
-            content_type,
-        ))
+        Ok(match content_of(body, content_bytes_max) {
+            Ok((content, content_type)) => Outcome::Opened(
+                HEADER_BYTES + content.start..HEADER_BYTES + content.end,
+                content_type,
+            ),
+            Err(error) => Outcome::Invalid(error),
+        })
     }
 
-    /// Seals the record again if it was opened too early.
+    /// Seals the record again if it was decrypted too early.
     fn take_back(self, keys: &KeySet) {
-        if !matches!(self.outcome, Outcome::Opened(..)) {
+        if !matches!(self.outcome, Outcome::Opened(..) | Outcome::Invalid(_)) {
             return;
         }
         let (header, rest) = self.record.split_at_mut(HEADER_BYTES);

@@ -8,10 +8,10 @@ use zeroize::Zeroizing;
 use super::secret::{Protocol, Secret};
 use super::suite::Suite;
 use crate::PacketError;
-use oarlock_engine::Error;
 use oarlock_engine::aead::KeyedAead;
 use oarlock_engine::plan::Engine;
 use oarlock_engine::plan::Flow;
+use oarlock_engine::{Direction, Error};
 use oarlock_threads::wiped::WipedBox;
 
 /// The keys of one direction of a connection, as a handshake provides them.
@@ -50,7 +50,7 @@ impl<'a> Keys<'a> {
     }
 
     /// Continues with record `sequence`, if that many records have been protected with these keys. No number may be
-    /// used twice under one key.
+    /// used twice under one key. A receiver of DTLS refuses all earlier records, which may have been received.
     #[must_use]
     pub fn sequence(mut self, sequence: u64) -> Self {
         self.sequence = sequence;
@@ -143,12 +143,14 @@ impl KeySet {
     }
 
     /// Opens the flow of a connection's records, which serves all generations of keys.
-    pub(super) fn flow(&self, engine: &Arc<Engine>) -> Result<Flow, Error> {
-        Flow::open(engine, self.aead.cost(), 1)
+    pub(super) fn flow(&self, engine: &Arc<Engine>, direction: Direction) -> Result<Flow, Error> {
+        let mut flow = Flow::open(engine, self.aead.cost(), 1)?;
+        flow.show_as(Some(self.suite.algorithm()), direction);
+        Ok(flow)
     }
 
     pub(super) fn hand_in(&self, flow: &Flow) {
-        flow.hand_in(&self.aead.device(), self.suite.algorithm());
+        flow.hand_in(self.aead.device(), self.suite.algorithm());
     }
 
     pub(super) fn suite(&self) -> Suite {
@@ -232,11 +234,15 @@ pub(super) struct Side {
 }
 
 impl Side {
-    pub(super) fn open(engine: &Arc<Engine>, keys: &Keys<'_>) -> Result<Self, Error> {
+    pub(super) fn open(
+        engine: &Arc<Engine>,
+        keys: &Keys<'_>,
+        direction: Direction,
+    ) -> Result<Self, Error> {
         let keys = KeySet::open(engine, Protocol::Tls, keys)?;
         Ok(Self {
             engine: Arc::clone(engine),
-            flow: keys.flow(engine)?,
+            flow: keys.flow(engine, direction)?,
             keys,
         })
     }

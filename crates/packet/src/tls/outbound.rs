@@ -10,9 +10,9 @@ use super::keys::{KeySet, Keys, Side};
 use super::outbound_record::{Numbered, OutboundRecord};
 use super::suite::{ContentType, Suite};
 use crate::PacketError;
-use oarlock_engine::Error;
 use oarlock_engine::plan::Engine;
 use oarlock_engine::plan::Workers;
+use oarlock_engine::{Direction, Error};
 
 /// Seals records of one direction of a connection, from `Accelerator::tls_outbound`.
 pub struct Outbound {
@@ -24,7 +24,7 @@ impl Outbound {
     #[doc(hidden)]
     pub fn open(engine: &Arc<Engine>, keys: &Keys<'_>) -> Result<Self, Error> {
         Ok(Self {
-            side: Side::open(engine, keys)?,
+            side: Side::open(engine, keys, Direction::Encrypt)?,
             cut: Cut::default(),
         })
     }

@@ -9,9 +9,9 @@ use super::inbound_record::{InboundRecord, Split};
 use crate::tls::cut::CONTENT_BYTES_MAX;
 use crate::tls::keys::Keys;
 use crate::{PacketError, ReplayWindow};
-use oarlock_engine::Error;
 use oarlock_engine::plan::Engine;
 use oarlock_engine::plan::{Flow, Workers};
+use oarlock_engine::{Direction, Error};
 
 /// Opens records of one direction of a connection, from `Accelerator::dtls_inbound`.
 ///
@@ -36,8 +36,7 @@ struct Known {
 
 impl Known {
     fn new(epoch: Epoch, window: usize) -> Self {
-        let mut window = ReplayWindow::new(window);
-        window.insert(epoch.keys.sequence);
+        let window = ReplayWindow::after(window, epoch.keys.sequence);
         Self {
             epoch,
             window,
@@ -56,7 +55,7 @@ impl Inbound {
         let epoch = Epoch::open(engine, epoch, keys)?;
         Ok(Self {
             engine: Arc::clone(engine),
-            flow: epoch.keys.flow(engine)?,
+            flow: epoch.keys.flow(engine, Direction::Decrypt)?,
             epochs: vec![Known::new(epoch, WINDOW)],
             id: ConnectionId::default(),
             window: WINDOW,
@@ -177,8 +176,7 @@ impl Inbound {
     pub fn set_replay_window(&mut self, records: usize) {
         self.window = records;
         for known in &mut self.epochs {
-            known.window = ReplayWindow::new(records);
-            known.window.insert(known.epoch.keys.sequence);
+            known.window = ReplayWindow::after(records, known.epoch.keys.sequence);
         }
     }
 

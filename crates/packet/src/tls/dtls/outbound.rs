@@ -10,9 +10,9 @@ use crate::tls::cut::Cut;
 use crate::tls::keys::{Keys, TAG_BYTES};
 use crate::tls::outbound_record::{Numbered, OutboundRecord};
 use crate::tls::suite::Suite;
-use oarlock_engine::Error;
 use oarlock_engine::plan::Engine;
 use oarlock_engine::plan::{Flow, Workers};
+use oarlock_engine::{Direction, Error};
 
 /// Seals records of one direction of a connection, from `Accelerator::dtls_outbound`.
 pub struct Outbound {
@@ -30,7 +30,7 @@ impl Outbound {
         let epoch = Epoch::open(engine, epoch, keys)?;
         Ok(Self {
             engine: Arc::clone(engine),
-            flow: epoch.keys.flow(engine)?,
+            flow: epoch.keys.flow(engine, Direction::Encrypt)?,
             epoch,
             format: Format::default(),
             id: ConnectionId::default(),

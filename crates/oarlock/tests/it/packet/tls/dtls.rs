@@ -430,3 +430,25 @@ fn records_are_those_of_boringssl() {
         }
     }
 }
+
+/// A receiver that takes over a connection does not know which records have been seen, and refuses all of them.
+#[test]
+fn a_receiver_that_takes_over_accepts_no_earlier_record() {
+    let suite = Suite::Aes128GcmSha256;
+    let (mut outbound, _) = pair(&accelerator(), suite, PLAIN);
+    let sent: Vec<_> = (0..200)
+        .map(|_| sealed(&mut outbound, b"sent", 0))
+        .collect();
+    let secret = secret(suite);
+    for window in [None, Some(64), Some(4096)] {
+        let keys = keys(suite, &secret).sequence(130);
+        let mut inbound = accelerator().dtls_inbound(3, &keys).unwrap();
+        if let Some(window) = window {
+            inbound.set_replay_window(window);
+        }
+        for (number, record) in sent.iter().enumerate() {
+            let found = opened_one(&mut inbound, record);
+            assert_eq!(found.is_ok(), number >= 130, "{number} {found:?}");
+        }
+    }
+}

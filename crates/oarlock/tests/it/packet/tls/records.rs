@@ -230,6 +230,39 @@ fn nothing_behind_a_message_is_opened() {
     }
 }
 
+/// The same for a record that is authentic and has no content: the call that reaches it says so.
+#[test]
+fn an_invalid_record_behind_a_message_is_refused_when_it_is_reached() {
+    for accelerator in [accelerator(), striped()] {
+        for suite in Suite::ALL {
+            let secret = reference::secret(*suite);
+            let (mut outbound, mut inbound) = pair(&accelerator, &keys(*suite, &secret));
+            let mut stream = Vec::new();
+            let mut end = 0;
+            for number in 0..40_u8 {
+                let content_type = if number == 20 {
+                    ContentType::HANDSHAKE
+                } else {
+                    DATA
+                };
+                let record = sealed(&mut outbound, &[number; 3000], content_type);
+                stream.extend(match number {
+                    21 => reference::record(*suite, &secret, 21, &[0; 3000]),
+                    _ => record,
+                });
+                if number == 20 {
+                    end = stream.len();
+                }
+            }
+            let found = opened(&mut inbound, &stream);
+            assert_eq!((found.end, found.bytes), (Ok(End::Message), end));
+            assert!(found.buffer[end..] == stream[end..]);
+            let found = opened(&mut inbound, &stream[end..]);
+            assert_eq!(found.end, Err(PacketError::InvalidPadding));
+        }
+    }
+}
+
 #[test]
 fn a_buffer_without_room_takes_no_number() {
     let suite = Suite::Aes128GcmSha256;
