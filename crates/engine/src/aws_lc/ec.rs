@@ -231,7 +231,7 @@ impl EcPrivateKey {
     /// # Errors
     /// [`Error::DeviceFailed`] if memory is exhausted.
     pub fn generate(curve: Curve) -> Result<Self, Error> {
-        loop {
+        for _ in 0..DRAWS_MAX {
             let mut scalar = drawn::<66>();
             let scalar = &mut scalar[..curve.bytes()];
             if curve == Curve::P521 {
@@ -243,6 +243,7 @@ impl EcPrivateKey {
                 done => return done,
             }
         }
+        Err(failed("elliptic curves: no random number is a private key"))
     }
 
     /// Creates a key from a big-endian number of any length, and computes the public half.
@@ -376,9 +377,12 @@ impl fmt::Debug for EcPrivateKey {
 /// Sets the private half of a key that only the caller has, and returns the number.
 fn private(key: &EcPublicKey, scalar: &[u8]) -> Result<Number, Error> {
     let number = Number::new(scalar);
-    let has_number = !number.get().is_null();
-    // SAFETY: the key has a curve, and the call is made only if the number is not null.
-    if has_number && unsafe { EC_KEY_set_private_key(key.key.as_ptr(), number.get()) == 1 } {
+    if number.get().is_null() {
+        clear_errors();
+        return Err(no_memory());
+    }
+    // SAFETY: the key has a curve, and the number is not null.
+    if unsafe { EC_KEY_set_private_key(key.key.as_ptr(), number.get()) == 1 } {
         return Ok(number);
     }
     clear_errors();
@@ -424,3 +428,6 @@ fn clear_errors() {
     // SAFETY: this empties only this thread's error queue, which no code reads later.
     unsafe { ERR_clear_error() };
 }
+
+/// The most numbers drawn for a key. One is not a private key with a probability below 2^-31 on each of these curves.
+const DRAWS_MAX: usize = 16;

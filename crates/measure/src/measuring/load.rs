@@ -13,7 +13,7 @@
 //! twice what the CPUs can do.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Barrier, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -34,6 +34,7 @@ pub(crate) struct Loop {
 }
 
 /// The result of one sample of a loop.
+#[derive(Default)]
 pub(crate) struct Sample {
     pub(crate) per_second: f64,
     /// The times from submission to result of the requests that ended under the clock.
@@ -116,6 +117,7 @@ impl Loop {
         let mut ends = Vec::with_capacity(ENDS);
         let mut latencies = Vec::with_capacity(ENDS);
         gate.barrier.wait();
+        let _failing = Failing(gate);
         self.fill(self.depth);
         let mut warm = 0;
         while warm < self.depth {
@@ -143,11 +145,16 @@ impl Loop {
             {
                 break clock;
             }
+            if gate.has_failed.load(Ordering::Relaxed) {
+                return Sample::default();
+            }
         };
 
         // The counter publishes no other data, so no ordering is needed.
         gate.under_the_clock.fetch_sub(1, Ordering::Relaxed);
-        while gate.under_the_clock.load(Ordering::Relaxed) > 0 {
+        while gate.under_the_clock.load(Ordering::Relaxed) > 0
+            && !gate.has_failed.load(Ordering::Relaxed)
+        {
             let done = self.finish();
             self.fill(done);
         }
@@ -162,6 +169,8 @@ struct Gate {
     barrier: Barrier,
     cold: AtomicUsize,
     under_the_clock: AtomicUsize,
+    /// Whether a thread has panicked, for which no other waits.
+    has_failed: AtomicBool,
     length: Duration,
     clock: OnceLock<Clock>,
 }
@@ -173,6 +182,17 @@ impl Gate {
             let begin = Instant::now();
             let end = begin + self.length;
             self.clock.get_or_init(|| Clock { begin, end });
+        }
+    }
+}
+
+/// Notes in the gate that its thread panics.
+struct Failing<'a>(&'a Gate);
+
+impl Drop for Failing<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.has_failed.store(true, Ordering::Relaxed);
         }
     }
 }
@@ -218,6 +238,7 @@ pub(crate) fn sample(loops: &mut [Loop], length: Duration) -> Result<Vec<Sample>
         barrier: Barrier::new(loops.len()),
         cold: AtomicUsize::new(loops.len()),
         under_the_clock: AtomicUsize::new(loops.len()),
+        has_failed: AtomicBool::new(false),
         length,
         clock: OnceLock::new(),
     };

@@ -192,6 +192,14 @@ impl Folder {
         SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
     }
 
+    /// Removes a file that was last changed longer ago than `age_max`.
+    fn remove_older(&self, name: &OsStr, age_max: Duration) {
+        let is_old = |modified: SystemTime| modified.elapsed().is_ok_and(|age| age > age_max);
+        if self.modified(name).is_some_and(is_old) {
+            self.remove(name);
+        }
+    }
+
     fn remove(&self, name: &OsStr) {
         // This does not remove directories.
         let _ = rustix::fs::unlinkat(&self.descriptor, name, AtFlags::empty());
@@ -292,13 +300,13 @@ pub(super) fn sweep(folder: &Path) {
         return;
     };
     for name in folder.names("live").0 {
-        folder.live(&name);
+        // The file is damaged, or of another version. Only its age tells whether a process uses it.
+        if matches!(folder.live(&name), Some(Err(_))) {
+            folder.remove_older(&name, UNREADABLE_MAX);
+        }
     }
     for name in folder.names(UNFINISHED).0 {
-        let is_old = |modified: SystemTime| modified.elapsed().is_ok_and(|age| age > MAKING_MAX);
-        if folder.modified(&name).is_some_and(is_old) {
-            folder.remove(&name);
-        }
+        folder.remove_older(&name, MAKING_MAX);
     }
 }
 
@@ -401,10 +409,13 @@ const OTHERS_MAX: usize = 4096;
 const FOLDERS_MAX: usize = 256;
 /// Longer than a process needs to create its file.
 const MAKING_MAX: Duration = Duration::from_secs(60);
+/// How long a file that cannot be read stays.
+const UNREADABLE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::io::Write as _;
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     use super::*;
@@ -474,6 +485,23 @@ mod tests {
         for name in ["1-1.live", "1-2.new"] {
             assert!(victim.join(name).exists(), "{name}");
         }
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_goes_after_a_day() {
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path().join("oarlock");
+        drop(folder(&path));
+        let make = |name: &str, age: Duration| {
+            let mut file = File::create(path.join(name)).unwrap();
+            file.write_all(b"of another version").unwrap();
+            file.set_modified(SystemTime::now() - age).unwrap();
+        };
+        make("1-1.live", UNREADABLE_MAX / 2);
+        make("1-2.live", 2 * UNREADABLE_MAX);
+        sweep(&path);
+        let left = ["1-1.live", "1-2.live"].map(|name| path.join(name).exists());
+        assert_eq!(left, [true, false]);
     }
 
     #[test]
