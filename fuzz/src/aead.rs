@@ -13,6 +13,7 @@ use chacha20poly1305::ChaCha20Poly1305;
 use inout::InOutBuf;
 use oarlock::Algorithm;
 use oarlock::aead::NonceSequence;
+use oarlock::device::CipherDevice;
 use oarlock::{Accelerator, Error, Strategy};
 
 fuzz_target!(|input: Input| {
@@ -385,19 +386,13 @@ impl Server {
                 .collect()
         });
         fn build(server: usize, mask: &str, strategy: Strategy) -> Accelerator {
-            let accelerator = Accelerator::builder()
-                .max_threads(2)
-                .cpu_mask(mask)
-                .strategy(strategy)
-                .build()
-                .unwrap();
-            let other = if server == Server::Software as usize {
-                "cpu"
-            } else {
-                "software"
+            let device = match server == Server::Software as usize {
+                true => CipherDevice::Software,
+                false => CipherDevice::Cpu,
             };
-            assert!(accelerator.withdraw(other));
-            accelerator
+            let builder = Accelerator::builder().max_threads(2).cpu_mask(mask);
+            let builder = builder.strategy(strategy).cipher_device(device);
+            builder.build().unwrap()
         }
         &ALL[self as usize][way as usize]
     }

@@ -7,7 +7,8 @@ use aes::{Aes128, Aes192, Aes256};
 use arbitrary::Arbitrary;
 use cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use inout::InOutBuf;
-use oarlock::{Accelerator, Strategy};
+use oarlock::device::CipherDevice;
+use oarlock::{Accelerator, Builder, Strategy};
 use oarlock_kernels::aes::{CachedCtr, Ctr, Face};
 use oarlock_kernels::cpu::{Cpu, Feature};
 
@@ -219,16 +220,14 @@ impl Server {
     fn accelerator(&self) -> &'static Accelerator {
         static CPU: LazyLock<Vec<Accelerator>> = LazyLock::new(|| {
             ["", "-face", "-avx512", "-vaes", "-aes", "-aes,-avx2"]
-                .map(|mask| Accelerator::builder().cpu_mask(mask).build().unwrap())
-                .into_iter()
-                .inspect(|accelerator| assert!(accelerator.withdraw("software")))
-                .collect()
+                .map(|mask| built(Accelerator::builder().cpu_mask(mask), CipherDevice::Cpu))
+                .into()
         });
-        static SOFTWARE: LazyLock<Accelerator> = LazyLock::new(|| {
-            let accelerator = Accelerator::builder().build().unwrap();
-            assert!(accelerator.withdraw("cpu"));
-            accelerator
-        });
+        static SOFTWARE: LazyLock<Accelerator> =
+            LazyLock::new(|| built(Accelerator::builder(), CipherDevice::Software));
+        fn built(builder: Builder, device: CipherDevice) -> Accelerator {
+            builder.cipher_device(device).build().unwrap()
+        }
         match self {
             Self::Cpu(hidden) => &CPU[*hidden as usize],
             Self::Software => &SOFTWARE,

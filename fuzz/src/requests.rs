@@ -8,7 +8,6 @@ use arbitrary::Arbitrary;
 use num_bigint::BigUint;
 use oarlock::device::{SoftwareDevice, complete};
 use oarlock::keys::{KeyType, PrivateKey};
-use oarlock_kernels::cpu::Cpu;
 use oarlock_net::proto::{self, request};
 use oarlock_net::server::access::{Access, Rights};
 use oarlock_net::server::config::Config;
@@ -234,8 +233,7 @@ fn check_power(power: &proto::ModExp) {
     });
 }
 
-pub(crate) static DEVICE: LazyLock<SoftwareDevice> =
-    LazyLock::new(|| SoftwareDevice::new(Cpu::detect()));
+pub(crate) static DEVICE: LazyLock<SoftwareDevice> = LazyLock::new(SoftwareDevice::new);
 
 /// The rights of a client that may do everything, and the keys of the server.
 pub(crate) static SERVER: LazyLock<(Rights, std::sync::Arc<Keys>)> = LazyLock::new(|| {

@@ -2,6 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
+use oarlock::device::CipherDevice;
 use oarlock::{Accelerator, Options, Threads};
 
 use crate::algorithms::named;
@@ -131,10 +132,10 @@ pub unsafe extern "C" fn oarlock_accelerator_device(
     index: usize,
 ) -> c_int {
     call(|| {
-        let accelerator = accelerator.shared()?;
+        accelerator.shared()?;
         // SAFETY: the caller says that it owns `name_bytes` and the `*name_bytes` bytes at `name`.
         let room = unsafe { Room::new(name.cast::<c_void>(), name_bytes) }?;
-        let devices = accelerator.devices();
+        let devices = CipherDevice::ALL;
         let device = devices.get(index).ok_or_else(|| {
             Failure::argument(format!(
                 "there is no device {index}: there are {}",
@@ -156,7 +157,7 @@ pub unsafe extern "C" fn oarlock_accelerator_find_device(
     name: *const c_char,
 ) -> c_int {
     call(|| {
-        let accelerator = accelerator.shared()?;
+        accelerator.shared()?;
         // SAFETY: the caller says that it owns `index`, or it is NULL; and `name` is NULL or ends with a NUL.
         let (to, name) = unsafe {
             (
@@ -164,7 +165,7 @@ pub unsafe extern "C" fn oarlock_accelerator_find_device(
                 text(name, "the name")?,
             )
         };
-        *to = numbered(accelerator.devices().iter().map(|it| it.name()), name)?;
+        *to = numbered(CipherDevice::ALL.iter().map(|it| it.name()), name)?;
         Ok(())
     })
 }

@@ -6,16 +6,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use inout::InOutBuf;
+use oarlock_kernels::cpu::Cpu;
 use oarlock_kernels::xor::Xor;
 
 use crate::costs::calibration::{AlgorithmCost, Calibration, MachineCosts};
-#[cfg(feature = "aws-lc")]
-use crate::device::SoftwareDevice;
-use crate::device::keyed::Opened;
-use crate::device::{CpuDevice, Device, SessionParams};
+use crate::costs::lookup::Costs;
+use crate::device::CipherDevice;
+use crate::device::ciphers::CipherDevices;
+use crate::device::keyed::aead::AeadKey;
+use crate::device::keyed::cbc::CbcKey;
+use crate::device::keyed::stream::StreamKey;
 use crate::plan::engine::Engine;
 use crate::plan::prefetch::Consumer;
-use crate::work::algorithm::{Algorithm, Kind};
+use crate::work::algorithm::{Algorithm, Direction, Kind};
 use crate::work::counter::Geometry;
 use oarlock_threads::pool::Pool;
 use oarlock_threads::pool::{Role, Tickets};
@@ -24,36 +27,28 @@ use oarlock_threads::prefetch::{Reader, Ring, RingSize, Source};
 /// Measures all costs, within 20 ms on an idle machine.
 pub fn measure(engine: &Engine) -> Calibration {
     let machine = measure_machine(engine);
-    let cpu = CpuDevice::new(engine.cpu);
-    #[cfg(feature = "aws-lc")]
-    let software = SoftwareDevice::new(engine.cpu);
-    let devices: &[&dyn Device] = &[
-        &cpu,
-        #[cfg(feature = "aws-lc")]
-        &software,
-    ];
-    let offered: Vec<_> = devices
+    let devices = CipherDevices {
+        cpu: engine.cpu,
+        costs: Costs::default(),
+        only: None,
+    };
+    let offered: Vec<_> = CipherDevice::ALL
         .iter()
-        .flat_map(|device| Algorithm::ALL.iter().map(move |one| (device, *one)))
-        .filter(|(device, algorithm)| {
-            let algorithm = *algorithm;
-            device.probe(&SessionParams { algorithm }).is_some()
-        })
+        .flat_map(|device| Algorithm::ALL.iter().map(move |one| (*device, *one)))
+        .filter_map(|(device, algorithm)| Some((devices.offer(device, algorithm)?, algorithm)))
         .collect();
     let each = TIME_OF_OPERATIONS / offered.len().max(1) as u32;
     let mut data = vec![0; LONG_BYTES_MAX];
     let algorithms = offered
         .into_iter()
-        .filter_map(|(device, algorithm)| {
-            let params = SessionParams { algorithm };
-            let key: Vec<u8> = (0..algorithm.key_bytes() as u8).collect();
-            let mut request = request(device.open_session(&params, &key).ok()?.0, algorithm);
-            let expected = device.probe(&params)?.bytes_per_second as f64 / 1e9;
+        .filter_map(|(offer, algorithm)| {
+            let mut request = request(offer.device, engine.cpu, algorithm)?;
+            let expected = offer.bytes_per_second() as f64 / 1e9;
             let (setup_ns, bytes_per_ns) = measure_one(&mut request, expected, each, &mut data);
             Some(AlgorithmCost {
                 algorithm,
-                device: device.name().into(),
-                backend: device.backend(&params).into(),
+                device: offer.device.name().into(),
+                backend: offer.backend.into(),
                 setup_ns: setup_ns as u64,
                 bytes_per_second: ((bytes_per_ns * 1e9) as u64).max(1),
             })
@@ -68,22 +63,22 @@ pub fn measure(engine: &Engine) -> Calibration {
 /// A function that computes one request; calls follow each other.
 type Apply = Box<dyn FnMut(&mut [u8])>;
 
-fn request(opened: Opened, algorithm: Algorithm) -> Apply {
-    match opened {
-        Opened::Stream(mut key) => {
-            let Kind::Stream { block_bytes, .. } = algorithm.kind() else {
-                return Box::new(|_| ());
-            };
+/// Returns the requests of a key, or `None` if the device refuses it.
+fn request(device: CipherDevice, cpu: Cpu, algorithm: Algorithm) -> Option<Apply> {
+    let key: Vec<u8> = (0..algorithm.key_bytes() as u8).collect();
+    Some(match algorithm.kind() {
+        Kind::Stream { block_bytes, .. } => {
+            let mut key: StreamKey = device.set_up(cpu, algorithm, &key).ok()?;
             let mut counter = 0;
             Box::new(move |data| {
                 let blocks = data.len() / block_bytes;
-                // Only a driver can fail, and no driver is involved.
-                let _ = key.apply(counter, 0, data.into());
+                key.apply(counter, 0, data.into());
                 // Counters have 64 bits with 8-byte blocks and 32 with ChaCha20: too many to overflow in a few milliseconds.
                 counter += blocks as u128;
             })
         }
-        Opened::Aead(key) => {
+        Kind::Aead => {
+            let key: AeadKey = device.set_up(cpu, algorithm, &key).ok()?;
             let mut nonce = [0; 12];
             let mut number = 0_u64;
             Box::new(move |data| {
@@ -92,17 +87,13 @@ fn request(opened: Opened, algorithm: Algorithm) -> Apply {
                 let _ = black_box(key.seal(&nonce, &[], data.into()));
             })
         }
-        Opened::Cbc(key) => {
+        Kind::Cbc => {
+            let key: CbcKey = device.set_up(cpu, algorithm, &key).ok()?;
             let mut iv = [0; 16];
             // Decryption, because stripes are planned for it.
-            Box::new(move |data| {
-                if let Some(key) = key.shared() {
-                    key.decrypt(&mut iv, data.into());
-                }
-            })
+            Box::new(move |data| key.crypt(Direction::Decrypt, &mut iv, data.into()))
         }
-        Opened::Driver(_) => Box::new(|_| ()),
-    }
+    })
 }
 
 /// Returns nanoseconds of setup and bytes per nanosecond. Uses the fastest of many short and many long requests, since any
@@ -152,7 +143,7 @@ fn least_ns(time: Duration, mut work: impl FnMut()) -> f64 {
 
 /// Measures the costs between cores. If no helper may run, returns the figures of the tables.
 fn measure_machine(engine: &Engine) -> MachineCosts {
-    let (told, _) = engine.costs.machine();
+    let (told, _) = engine.ciphers.costs.machine();
     let told = MachineCosts::from(told);
     let own_core_bytes_per_second =
         measure_own_core(engine).unwrap_or(told.own_core_bytes_per_second);
@@ -381,17 +372,24 @@ mod tests {
             // Printed and not asserted, because the machine may be busy.
             println!("{mask:?}, {threads} threads: {:?}", began.elapsed());
             calibration.validate().unwrap();
-            for device in engine.devices() {
-                for &algorithm in Algorithm::ALL {
-                    let is_offered = device.probe(&SessionParams { algorithm }).is_some();
+            for &algorithm in Algorithm::ALL {
+                for offer in engine.offers(algorithm) {
                     let measured = calibration
                         .algorithms
                         .iter()
-                        .filter(|one| (one.algorithm, &*one.device) == (algorithm, device.name()))
+                        .filter(|one| {
+                            (one.algorithm, &*one.device) == (algorithm, offer.device.name())
+                        })
                         .count();
-                    assert_eq!(measured, usize::from(is_offered), "{algorithm} {mask}");
+                    assert_eq!(measured, 1, "{algorithm} {mask}");
                 }
             }
+            let offers = Algorithm::ALL.iter().map(|it| engine.offers(*it).len());
+            assert_eq!(
+                calibration.algorithms.len(),
+                offers.sum::<usize>(),
+                "{mask}"
+            );
         }
     }
 

@@ -7,7 +7,6 @@ use crate::aead::{NonceSequence, SequencedAead};
 use crate::cipher::cbc::AcceleratedCbc;
 use crate::cipher::ctr::AcceleratedCtr;
 use crate::cipher::{AnyAes, AnyStream};
-use crate::device::Device;
 use crate::options::Strategy;
 use crate::plan::Engine;
 use crate::plan::Setup;
@@ -81,13 +80,5 @@ impl Accelerator {
     #[cfg(feature = "rsa")]
     pub(crate) fn rsa_public(&self, key: &RsaPublicKey) -> AcceleratedRsaPublic {
         AcceleratedRsaPublic::new(&self.0, key)
-    }
-
-    pub(crate) fn register(&self, device: Arc<dyn Device>) -> Result<(), Error> {
-        self.0.registry.register(device)
-    }
-
-    pub(crate) fn withdraw(&self, name: &str) -> bool {
-        self.0.registry.withdraw(name)
     }
 }

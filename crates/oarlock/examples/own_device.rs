@@ -4,89 +4,82 @@
 use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use oarlock::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
-use oarlock::device::{
-    Device, DeviceError, DeviceSession, Offer, OpenSession, Request, SessionParams,
+use oarlock::device::DeviceError;
+use oarlock::framework::{
+    Blocking, BlockingDevice, Check, Framework, Place, QueueOffer, Request, Service, SessionSpec,
+    Task,
 };
 use oarlock::{Accelerator, Algorithm};
 
 /// A simulated board on a bus.
 struct Board {
-    requests_left: Arc<AtomicUsize>,
+    requests_left: AtomicUsize,
 }
 
-/// A key in the board. A real driver would hold a handle here, and release it with the session.
-struct Slot {
-    key: [u8; 32],
-    requests_left: Arc<AtomicUsize>,
-}
-
-impl Device for Board {
+impl BlockingDevice for Board {
     fn name(&self) -> &str {
         "board"
-    }
-
-    /// Offers AES-256-CTR. Sessions open on the device expected to finish first, so a real driver offers a measured rate.
-    fn probe(&self, params: &SessionParams) -> Option<Offer> {
-        (params.algorithm == Algorithm::Aes256Ctr).then_some(Offer {
-            preference: 1,
-            bytes_per_second: 1 << 40,
-        })
-    }
-
-    fn open_session(&self, _: &SessionParams, key: &[u8]) -> Result<OpenSession, DeviceError> {
-        let key = key
-            .try_into()
-            .map_err(|_| DeviceError(format!("a key of {} bytes", key.len())))?;
-        let requests_left = Arc::clone(&self.requests_left);
-        Ok(OpenSession::from_driver(Box::new(Slot {
-            key,
-            requests_left,
-        })))
     }
 
     fn capacity(&self) -> usize {
         1
     }
+
+    /// Offers AES-256-CTR. Requests go where they are expected to complete first, so a real driver offers measured figures.
+    fn offer(&self, service: Service) -> Option<QueueOffer> {
+        (service == Service::Cipher(Algorithm::Aes256Ctr)).then_some(QueueOffer {
+            latency: Duration::ZERO,
+            per_request: Duration::ZERO,
+            key_setup: Duration::ZERO,
+            bytes_per_second: 1 << 40,
+        })
+    }
+
+    /// Computes a request in place, or fails: then the framework computes it elsewhere from its own copy of the data.
+    fn run(&self, mut task: Task) {
+        let done = self.crypt(&mut task);
+        task.complete(done);
+    }
 }
 
-impl DeviceSession for Slot {
-    /// Computes the whole batch, or fails before it changes any data; the batch then goes to another device.
-    fn submit(&self, batch: &mut [Request<'_>]) -> Result<(), DeviceError> {
-        let left = |left: usize| left.checked_sub(batch.len());
-        let broken = || DeviceError("the board does not answer".into());
+impl Board {
+    fn crypt(&self, task: &mut Task) -> Result<(), DeviceError> {
+        let take = |left: usize| left.checked_sub(1);
         self.requests_left
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, left)
-            .map_err(|_| broken())?;
-        for request in batch {
-            let Request::Keystream(request) = request else {
-                return Err(DeviceError("the board does AES-256-CTR alone".into()));
-            };
-            let iv = request.counter.to_be_bytes();
-            let mut cipher = ctr::Ctr128BE::<aes::Aes256>::new(&self.key.into(), &iv.into());
-            cipher.seek(request.skip);
-            cipher.apply_keystream_inout(request.data.reborrow());
-        }
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
+            .map_err(|_| DeviceError("the board does not answer".into()))?;
+        let (key, iv) = (task.material().cipher_key(), task.iv());
+        let mut cipher = ctr::Ctr128BE::<aes::Aes256>::new_from_slices(key, iv)
+            .map_err(|error| DeviceError(error.to_string()))?;
+        cipher.seek(task.skip());
+        let encrypted = task.layout().encrypted.clone();
+        cipher.apply_keystream(&mut task.data_mut()[encrypted]);
         Ok(())
     }
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
     let accelerator = Accelerator::builder().build()?;
-    let requests_left = Arc::new(AtomicUsize::new(3));
-    accelerator.register(Arc::new(Board { requests_left }))?;
+    let framework = Framework::new(&accelerator);
+    let requests_left = AtomicUsize::new(3);
+    let board = Blocking::new(Arc::new(Board { requests_left }));
+    framework.register(Arc::new(board), Check::All)?;
 
-    let mut cipher = accelerator.ctr(&[7; 32], &[9; 16])?;
-    println!("opened on {}", cipher.device());
-    let mut message = vec![0; 100_000];
-    for piece in message.chunks_mut(20_000) {
-        cipher.apply_keystream(piece);
-        println!("{} bytes by {}", piece.len(), cipher.device());
+    let spec = SessionSpec::cipher(Algorithm::Aes256Ctr, &[7; 32], &[9; 16]);
+    let session = framework.session(&spec)?;
+    let mut message = Vec::new();
+    for _ in 0..5 {
+        let request = Request::encrypt(vec![0; 20_000]).at(Place::Device);
+        let answer = session.submit(request)?.wait()?;
+        answer.outcome?;
+        println!("20000 bytes by {}", answer.device);
+        message.extend(answer.buffers.into_output());
     }
 
     // The same stream without the board.
-    accelerator.withdraw("board");
     accelerator
         .ctr(&[7; 32], &[9; 16])?
         .apply_keystream(&mut message);

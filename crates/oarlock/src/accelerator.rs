@@ -9,7 +9,7 @@ use oarlock_kernels::cpu::Cpu;
 use oarlock_engine::aead::{AcceleratedAead, NonceSequence, SequencedAead};
 use oarlock_engine::cipher::{AcceleratedCbc, AcceleratedCtr, AnyAes, AnyStream};
 use oarlock_engine::costs::{Calibration, CostSource, MachineCosts, Stats};
-use oarlock_engine::device::Device;
+use oarlock_engine::device::CipherOffer;
 #[cfg(feature = "rsa")]
 use oarlock_engine::keys::{AcceleratedKey, AcceleratedPublicKey, PrivateKey, PublicKey};
 use oarlock_engine::plan::{Engine, PlanReport};
@@ -20,7 +20,7 @@ use oarlock_engine::rsa::{
 use oarlock_engine::{Algorithm, Error, Options, measure};
 use oarlock_packet::{esp, srtp, tls};
 
-/// A handle to devices, a thread pool and a plan. Clones share all of them, and threads may share one handle. Open sessions
+/// A handle to a thread pool, a plan and the figures that it decides by. Clones share all of them, and threads may share one handle. Open sessions
 /// keep the engine alive: its threads end when the last clone and the last session are dropped.
 ///
 /// ```
@@ -374,23 +374,19 @@ impl Accelerator {
         self.0.cpu()
     }
 
-    /// Adds a device; sessions opened from now on may use it. [`Device`] has an example.
+    /// Returns what the devices `cpu` and `software` offer for `algorithm`. A new session opens on the first.
     ///
-    /// # Errors
-    /// [`Error::InvalidInput`] if a device of that name is registered.
-    pub fn register(&self, device: Arc<dyn Device>) -> Result<(), Error> {
-        self.0.register(device)
-    }
-
-    /// Removes a device; its sessions move to other devices with their next request. Returns whether it was registered. If
-    /// no device is left, open sessions continue on this library's kernels, and opening a session fails.
-    pub fn withdraw(&self, name: &str) -> bool {
-        self.0.withdraw(name)
-    }
-
-    /// Returns the devices, in order of registration.
-    pub fn devices(&self) -> Vec<Arc<dyn Device>> {
-        self.0.devices()
+    /// ```
+    /// use oarlock::{Accelerator, Algorithm};
+    ///
+    /// let accelerator = Accelerator::builder().build()?;
+    /// let session = accelerator.aead(Algorithm::Aes256Gcm, &[7; 32])?;
+    /// let offers = accelerator.offers(Algorithm::Aes256Gcm);
+    /// assert_eq!(offers[0].device.name(), session.device());
+    /// # Ok::<(), oarlock::Error>(())
+    /// ```
+    pub fn offers(&self, algorithm: Algorithm) -> Vec<CipherOffer> {
+        self.0.offers(algorithm)
     }
 
     /// Measures the costs that the plan decides by: every algorithm of the devices `cpu` and `software` and, if helpers may

@@ -1,6 +1,7 @@
 //! The builder of an accelerator.
 
 use oarlock_engine::costs::Calibration;
+use oarlock_engine::device::CipherDevice;
 use oarlock_engine::plan::Setup;
 use oarlock_engine::{Error, Offer, Options, PrefetchWorker, Reservation, Strategy, Threads};
 use oarlock_threads::process;
@@ -179,7 +180,15 @@ impl Builder {
         self
     }
 
-    /// Builds the accelerator with the device `cpu` and, with the feature `aws-lc`, the device `software`. It starts
+    /// Lets only `device` compute ciphers, for comparisons and tests. By default each session opens on the device that is
+    /// expected to be fastest.
+    #[must_use]
+    pub fn cipher_device(mut self, device: CipherDevice) -> Self {
+        self.setup.cipher_device = Some(device);
+        self
+    }
+
+    /// Builds the accelerator. It starts
     /// `min_threads` threads, and reads no file unless it starts one. With [`publish`](Self::publish) it creates a file for
     /// its figures; if that fails, it works without one.
     ///

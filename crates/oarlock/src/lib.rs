@@ -34,9 +34,8 @@
 //! | ECDSA, ECDH, Ed25519, X25519, ML-KEM, ML-DSA; keys of any type | [`Accelerator::key`], [`keys`] | |
 //! | many requests of keys in flight, async code | [`job::Job`] | `async_sign` |
 //! | any request on whatever does it first: cores, boards, tokens | [`framework::Framework`] | |
-//! | a device of one's own for ciphers | [`device::Device`] | `own_device` |
 //! | a device of one's own for public keys | [`device::PublicKeyDevice`] | |
-//! | a device of one's own with a queue | [`framework::QueuedDevice`] | |
+//! | a device of one's own for ciphers and more | [`framework::QueuedDevice`] | `own_device` |
 //! | many packets in one call, IPsec | [`packet::esp`] | `tunnel` |
 //! | keys on a cryptoserver | the crate `oarlock-net` | `remote_device`, `remote_sign` |
 //! | replace `ctr::Ctr128BE<Aes128>` in generic code | [`cipher::AcceleratedCtr<cipher::Aes128>`](cipher::AcceleratedCtr) | |
@@ -51,7 +50,7 @@
 //! | `legacy` (default) | Camellia, Twofish, Serpent, ARIA, SM4, CAST-128, Blowfish and Triple DES in counter mode | 6 more crates |
 //! | `rsa` (default) | the modules [`rsa`], [`keys`], [`job`] and [`framework`]: RSA keys, signatures, encryption, modular exponentiation; keys of elliptic curves, ML-KEM and ML-DSA; jobs. Includes `aws-lc` | 28 more crates, a C compiler, most of the build time |
 //! | `ssh` (default) | keys as OpenSSH keeps them. Includes `rsa` | 14 crates in addition to those of `rsa` |
-//! | `aws-lc` | the device `software`: AES and ChaCha20-Poly1305 by aws-lc, for CPUs that lack the instructions of our kernels, and when a device fails | 7 more crates, a C compiler |
+//! | `aws-lc` | the device `software`: AES and ChaCha20-Poly1305 by aws-lc, for CPUs that lack the instructions of our kernels | 7 more crates, a C compiler |
 //! | `pkcs11` | `device::Pkcs11Device`: keys on PKCS#11 tokens. Includes `rsa` | 4 crates in addition to those of `rsa` |
 //! | `library` | `device::LibraryDevice`: devices in shared libraries, behind a C interface. Includes `rsa` | 1 crate in addition to those of `rsa` |
 //! | `simulated` | `device::SimulatedDevice`: accelerator boards with the latency and throughput of those of 2000, to try schedules with. Includes `rsa` | nothing in addition to `rsa` |
@@ -142,19 +141,16 @@ pub mod costs {
 
 /// Devices, which compute requests.
 ///
-/// A [`Device`](device::Device) is registered with an [`Accelerator`] and may be withdrawn while sessions use it.
-/// `docs/devices.md` explains how to write one.
+/// A session of a cipher opens on the fastest [`CipherDevice`](device::CipherDevice). `docs/devices.md` explains how to write
+/// devices for public keys and for the framework.
 pub mod device {
-    #[cfg(feature = "aws-lc")]
-    pub use oarlock_engine::device::SoftwareDevice;
-    pub use oarlock_engine::device::{
-        AeadRequest, CbcRequest, Cpu, CpuDevice, CtrRequest, Device, DeviceError, DeviceSession,
-        Feature, Offer, OpenSession, Request, SessionParams, visible_cpu,
-    };
     #[cfg(feature = "rsa")]
     pub use oarlock_engine::device::{
-        Answer, Ciphers, PublicKeyDevice, PublicKeyOffer, PublicKeyOperation, PublicKeyRequest,
-        PublicKeys, Shape, complete,
+        Answer, CpuDevice, PublicKeyDevice, PublicKeyOffer, PublicKeyOperation, PublicKeyRequest,
+        PublicKeys, Shape, SoftwareDevice, complete,
+    };
+    pub use oarlock_engine::device::{
+        CipherDevice, CipherOffer, Cpu, DeviceError, Feature, visible_cpu,
     };
     #[cfg(feature = "simulated")]
     pub use oarlock_engine::device::{

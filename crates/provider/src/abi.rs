@@ -156,11 +156,9 @@ impl Param {
 
     /// Returns a parameter that passes the octets of `value`, which must outlive it and may be written to.
     pub(crate) fn giving_value<T>(key: &'static CStr, value: *mut T) -> Self {
-        Self {
-            data: value.cast(),
-            data_bytes: size_of::<T>(),
-            ..Self::giving_octets(key, &[])
-        }
+        let mut param = Self::giving_octets(key, &[]);
+        (param.data, param.data_bytes) = (value.cast(), size_of::<T>());
+        param
     }
 
     /// Returns a parameter that passes text, which must outlive it. OpenSSL reads some texts up to a zero, which must

@@ -1,12 +1,11 @@
 //! Operations by device and backend.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use oarlock::Algorithm;
+use oarlock::device::CipherDevice;
 use oarlock::device::Feature;
-use oarlock::device::{Device, SessionParams};
 use oarlock::{Accelerator, Options};
 use serde::Serialize;
 
@@ -128,12 +127,11 @@ impl Listing {
             cpus: cpu::count(),
             parallelism: accelerator.parallelism(),
             options: accelerator.options().to_string(),
-            devices: accelerator
-                .devices()
+            devices: CipherDevice::ALL
                 .iter()
                 .map(|device| DeviceEntry {
                     name: device.name().into(),
-                    capacity: device.capacity(),
+                    capacity: 1,
                 })
                 .collect(),
             lanes: accelerator
@@ -270,8 +268,8 @@ fn wrapped(line: &str, indent: usize) -> String {
     lines
 }
 
-/// Returns the accelerator and others like it with features hidden, those with few hidden first.
-fn masked(accelerator: &Accelerator) -> Result<Vec<Accelerator>, Failure> {
+/// Returns all masks of CPU features, those that hide few features first, each with an accelerator under it.
+fn masked(accelerator: &Accelerator) -> Result<Vec<(String, Accelerator)>, Failure> {
     let features: Vec<Feature> = accelerator.cpu().features().collect();
     let mut masks: Vec<u32> = (0..1 << features.len()).collect();
     masks.sort_by_key(|mask| mask.count_ones());
@@ -289,40 +287,36 @@ fn masked(accelerator: &Accelerator) -> Result<Vec<Accelerator>, Failure> {
                 ..accelerator.options()
             };
             let builder = Accelerator::builder().options(options);
-            options::built(builder.cpu_mask(words.join(",")))
+            let mask = words.join(",");
+            let built = options::built(builder.cpu_mask(mask.clone()))?;
+            Ok((mask, built))
         })
         .collect()
 }
 
 /// Returns each backend of each device that offers `operation`, with a unit of its own.
-fn units(accelerators: &[Accelerator], operation: Algorithm) -> Vec<(String, String, Unit)> {
-    let params = SessionParams {
-        algorithm: operation,
-    };
+fn units(
+    accelerators: &[(String, Accelerator)],
+    operation: Algorithm,
+) -> Vec<(String, String, Unit)> {
     let mut units: Vec<(String, String, Unit)> = Vec::new();
-    for accelerator in accelerators {
-        for device in accelerator.devices() {
+    for device in CipherDevice::ALL {
+        for (mask, accelerator) in accelerators {
+            let offers = accelerator.offers(operation);
+            let Some(offer) = offers.iter().find(|offer| offer.device == *device) else {
+                continue;
+            };
             // A mask changes only the backends of the CPU.
             let is_known = units.iter().any(|(name, backend, _)| {
-                name == device.name() && (name != "cpu" || backend == device.backend(&params))
+                name == device.name() && (name != "cpu" || backend == offer.backend)
             });
-            if !is_known && device.probe(&params).is_some() {
-                units.push(unit(device, operation));
+            if !is_known {
+                let unit = Unit::of_device(*device, mask, operation);
+                units.push((device.name().to_owned(), offer.backend.to_owned(), unit));
             }
         }
     }
     units
-}
-
-fn unit(device: Arc<dyn Device>, operation: Algorithm) -> (String, String, Unit) {
-    let params = SessionParams {
-        algorithm: operation,
-    };
-    let names = (
-        device.name().to_string(),
-        device.backend(&params).to_string(),
-    );
-    (names.0, names.1, Unit::of_device(device, operation))
 }
 
 impl Rate {

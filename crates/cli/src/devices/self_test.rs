@@ -2,13 +2,12 @@
 
 use std::fs::File;
 use std::io::Read as _;
-use std::sync::Arc;
 
 use cipher::StreamCipher as _;
 use oarlock::Accelerator;
 use oarlock::aead::AcceleratedAead;
 use oarlock::cipher::{AcceleratedCbc, AcceleratedCtr, AnyStream};
-use oarlock::device::Device;
+use oarlock::device::CipherDevice;
 use oarlock::{Algorithm, Kind};
 
 /// The result of a self-test that passed.
@@ -32,16 +31,13 @@ pub(super) trait Keyed {
 }
 
 impl Unit {
-    /// Returns a unit that `device` alone serves, on the calling thread.
-    pub(super) fn of_device(device: Arc<dyn Device>, operation: Algorithm) -> Self {
+    /// Returns a unit that `device` alone serves, on the calling thread, with the CPU's features under `mask`.
+    pub(super) fn of_device(device: CipherDevice, mask: &str, operation: Algorithm) -> Self {
+        let builder = Accelerator::builder().max_threads(0).cpu_mask(mask);
+        let builder = builder.cipher_device(device);
         Self(Box::new(move |key| {
-            let built = Accelerator::builder().max_threads(0).build();
-            let alone = built.map_err(|error| error.to_string())?;
-            for other in alone.devices() {
-                alone.withdraw(other.name());
-            }
             let failed = |error: oarlock::Error| error.to_string();
-            alone.register(Arc::clone(&device)).map_err(failed)?;
+            let alone = builder.clone().build().map_err(failed)?;
             Ok(match operation.kind() {
                 Kind::Stream { iv_bytes, .. } => {
                     let iv = &[0; 16][..iv_bytes];
@@ -505,9 +501,7 @@ mod tests {
     }
 
     fn unit(operation: Algorithm) -> Unit {
-        let accelerator = Accelerator::builder().build().unwrap();
-        let device = Arc::clone(&accelerator.devices()[0]);
-        Unit::of_device(device, operation)
+        Unit::of_device(CipherDevice::Cpu, "", operation)
     }
 
     fn broken(operation: Algorithm, when: fn(usize) -> bool) -> Unit {

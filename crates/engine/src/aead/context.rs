@@ -11,8 +11,9 @@ use oarlock_kernels::chacha20_poly1305::{self, Ahead, ChaCha20Poly1305, Due};
 use oarlock_kernels::gcm;
 
 use super::gcm_key::{self, GcmKey};
-use super::{refused, striped};
+use super::striped;
 use crate::Error;
+use crate::device::keyed::aead::refused;
 use crate::plan::context_route::ContextRoute;
 use crate::plan::engine::Engine;
 use crate::plan::first_look::FirstLook;

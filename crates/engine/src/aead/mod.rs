@@ -18,7 +18,6 @@ use ::aead::consts::{U12, U16, U24, U32};
 pub use ::aead::{Aead, AeadInOut, Buffer, KeyInit, Nonce, Payload};
 use ::aead::{AeadCore, Key, KeySizeUser, Tag, TagPosition};
 pub use inout::InOutBuf;
-use oarlock_kernels::aead::AeadError;
 pub use oarlock_kernels::aead::TAG_BYTES;
 use zeroize::ZeroizeOnDrop;
 
@@ -27,7 +26,7 @@ pub use self::keyed::KeyedAead;
 pub use self::sequenced::{NonceSequence, SequencedAead};
 pub use self::streamed::{Opener, Sealer};
 use crate::Error;
-use crate::device::SessionParams;
+use crate::device::keyed::aead::refused;
 use crate::device::keyed::aead::{AeadKey, KeyInParts};
 use crate::device::session::Session;
 use crate::options::Strategy;
@@ -105,7 +104,7 @@ impl<A> AcceleratedAead<A> {
     fn of(session: Session<AeadKey>, route: Route) -> Self {
         route.follow_options();
         Self {
-            keyed: KeyedAead::new(session),
+            keyed: KeyedAead(session),
             route,
             _algorithm: PhantomData,
         }
@@ -141,8 +140,7 @@ impl<A> AcceleratedAead<A> {
             return self.seal_long(nonce, aad, data.reborrow());
         }
         self.count(Direction::Encrypt, bytes);
-        self.keyed
-            .seal_or_leave(&|| self.hand_in_stats(), nonce, aad, data)
+        self.keyed.seal(nonce, aad, data)
     }
 
     /// Decrypts `data` if `tag`, 16 bytes, is the tag of nonce, `aad` and ciphertext.
@@ -169,30 +167,29 @@ impl<A> AcceleratedAead<A> {
             return self.open_long(nonce, aad, data.reborrow(), tag);
         }
         self.count(Direction::Decrypt, bytes);
-        self.keyed
-            .open_or_leave(&|| self.hand_in_stats(), nonce, aad, data, tag)
+        self.keyed.open(nonce, aad, data, tag)
     }
 
-    /// Returns the name of the device that serves this session now.
-    pub fn device(&self) -> String {
+    /// Returns the name of the session's device.
+    pub fn device(&self) -> &'static str {
         self.keyed.device()
     }
 
     /// Sets the strategy for messages, which overrides the accelerator's options. Messages stay inline without an
-    /// accelerator, and on devices that compute only whole messages.
+    /// accelerator, and on the device `software`, which computes only whole messages.
     pub fn set_strategy(&self, strategy: Strategy) {
         self.route.set_strategy(strategy);
     }
 
     /// Adds the counts since the last call to `Accelerator::stats`.
     pub fn hand_in_stats(&self) {
-        let algorithm = self.keyed.params().algorithm;
-        self.route.hand_in(&self.device(), algorithm);
+        let algorithm = self.keyed.algorithm();
+        self.route.hand_in(self.device(), algorithm);
     }
 
     #[inline(always)]
     fn count(&self, direction: Direction, bytes: usize) {
-        let algorithm = self.keyed.params().algorithm;
+        let algorithm = self.keyed.algorithm();
         self.route.count(algorithm, direction, 1, bytes);
     }
 
@@ -205,11 +202,7 @@ impl<A> AcceleratedAead<A> {
         mut data: InOutBuf<'_, '_, u8>,
     ) -> Result<[u8; TAG_BYTES], Error> {
         self.count(Direction::Encrypt, data.len());
-        let inline = |data: &mut InOutBuf<'_, '_, u8>| {
-            let leave = || self.hand_in_stats();
-            self.keyed
-                .seal_or_leave(&leave, nonce, aad, data.reborrow())
-        };
+        let inline = |data: &mut InOutBuf<'_, '_, u8>| self.keyed.seal(nonce, aad, data.reborrow());
         self.long(data.len(), &mut data, inline, |data, request, key| {
             match key {
                 KeyInParts::Gcm(gcm) => striped::seal(request, gcm, nonce, aad, data.reborrow()),
@@ -231,11 +224,8 @@ impl<A> AcceleratedAead<A> {
         tag: &[u8; TAG_BYTES],
     ) -> Result<(), Error> {
         self.count(Direction::Decrypt, data.len());
-        let inline = |data: &mut InOutBuf<'_, '_, u8>| {
-            let leave = || self.hand_in_stats();
-            self.keyed
-                .open_or_leave(&leave, nonce, aad, data.reborrow(), tag)
-        };
+        let inline =
+            |data: &mut InOutBuf<'_, '_, u8>| self.keyed.open(nonce, aad, data.reborrow(), tag);
         self.long(data.len(), &mut data, inline, |data, request, key| {
             match key {
                 KeyInParts::Gcm(gcm) => {
@@ -258,8 +248,8 @@ impl<A> AcceleratedAead<A> {
         striped: impl FnOnce(D, &LongRequest<'_>, KeyInParts<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         self.route.follow_options();
-        // After a device is withdrawn, or if it does not support parts, the message is computed whole.
-        let Some(key) = self.keyed.at_home().and_then(AeadKey::in_parts) else {
+        // aws-lc computes whole messages.
+        let Some(key) = self.keyed.key().in_parts() else {
             return inline(data);
         };
         let done = self.route.run(
@@ -317,10 +307,7 @@ macro_rules! typed {
 
         impl KeyInit for AcceleratedAead<$algorithm> {
             fn new(key: &Key<Self>) -> Self {
-                let params = SessionParams {
-                    algorithm: Algorithm::$algorithm,
-                };
-                let session = Session::on_kernels(params, key);
+                let session = Session::on_kernels(Algorithm::$algorithm, key);
                 let route = Route::new(None, session.cost, STRIPE_BYTES_MIN);
                 Self::of(session, route)
             }
@@ -341,18 +328,9 @@ impl<A> Drop for AcceleratedAead<A> {
 impl<A> fmt::Debug for AcceleratedAead<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AcceleratedAead")
-            .field("algorithm", &self.keyed.params().algorithm)
+            .field("algorithm", &self.keyed.algorithm())
             .field("device", &self.device())
             .finish_non_exhaustive()
-    }
-}
-
-/// Converts a kernel's error.
-#[cold]
-pub(crate) fn refused(error: AeadError) -> Error {
-    match error {
-        AeadError::AuthenticationFailed => Error::AuthenticationFailed,
-        other => Error::InvalidInput(other.to_string()),
     }
 }
 

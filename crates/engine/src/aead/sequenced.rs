@@ -12,8 +12,9 @@ use oarlock_kernels::cpu::Cpu;
 use oarlock_kernels::gcm::Gcm;
 use zeroize::{Zeroize, Zeroizing};
 
-use super::{AcceleratedAead, refused, wrong_tag_length};
+use super::{AcceleratedAead, wrong_tag_length};
 use crate::Error;
+use crate::device::keyed::aead::refused;
 use crate::device::keyed::aead::unkeyed_gcm;
 use crate::options::{PrefetchWorker, Strategy};
 use crate::plan::ahead::keystream_is_slower_than_its_way;

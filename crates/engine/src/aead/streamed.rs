@@ -5,8 +5,9 @@ use oarlock_kernels::aead::{TAG_BYTES, tags_match};
 use oarlock_kernels::chacha20_poly1305::{self, ChaCha20Poly1305};
 use oarlock_kernels::gcm::{self, Gcm};
 
-use super::{AcceleratedAead, refused, wrong_tag_length};
+use super::{AcceleratedAead, wrong_tag_length};
 use crate::Error;
+use crate::device::keyed::aead::refused;
 use crate::device::keyed::aead::{AeadKey, InParts};
 use crate::work::algorithm::Algorithm;
 
@@ -45,19 +46,19 @@ impl<A> AcceleratedAead<A> {
     }
 
     fn streamed(&self, nonce: &[u8], aad: &[u8]) -> Result<Streamed<'_>, Error> {
-        let algorithm = self.keyed.first().params().algorithm;
-        let owned = match &self.keyed.first().keyed {
+        let algorithm = self.keyed.algorithm();
+        let owned = match self.keyed.key() {
             AeadKey::Gcm(gcm) => return Streamed::begin(Key::Gcm(Ref::Shared(gcm)), nonce, aad),
             AeadKey::ChaCha20Poly1305(aead) => {
                 return Streamed::begin(Key::ChaCha(Ref::Shared(aead)), nonce, aad);
             }
-            // Devices compute only whole messages, so pieces use the kernels.
-            AeadKey::Other(_) | AeadKey::Driver(_) => {
+            // aws-lc computes whole messages: parts are for the kernels.
+            AeadKey::Other(_) => {
                 let cpu = self
                     .route
                     .engine()
                     .map_or_else(oarlock_kernels::cpu::Cpu::detect, |engine| engine.cpu);
-                AeadKey::kernel(cpu, algorithm, self.keyed.first().key())
+                AeadKey::kernel(cpu, algorithm, self.keyed.0.key())
                     .map_err(|error| Error::InvalidKey(error.0))?
             }
         };
@@ -66,7 +67,7 @@ impl<A> AcceleratedAead<A> {
             AeadKey::ChaCha20Poly1305(aead) => {
                 Streamed::begin(Key::ChaCha(Ref::Owned(aead)), nonce, aad)
             }
-            AeadKey::Other(_) | AeadKey::Driver(_) => Err(not_in_parts(algorithm)),
+            AeadKey::Other(_) => Err(not_in_parts(algorithm)),
         }
     }
 }

@@ -11,7 +11,7 @@ use oarlock_kernels::aes::BLOCK_BYTES;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::Error;
-use crate::device::keyed::cbc::{BlockChain, CbcKey, chain};
+use crate::device::keyed::cbc::{BlockChain, CbcKey};
 use crate::device::session::Session;
 use crate::options::Strategy;
 use crate::plan::engine::Engine;
@@ -174,14 +174,13 @@ impl AcceleratedCbc {
         Ok(())
     }
 
-    /// Sets the strategy for requests, which overrides the accelerator's options. Encryption is always inline, and so
-    /// are requests to a driver, which distributes its own work.
+    /// Sets the strategy for requests, which overrides the accelerator's options. Encryption is always inline.
     pub fn set_strategy(&mut self, strategy: Strategy) {
         self.route.set_strategy(strategy);
     }
 
-    /// Returns the device that serves this session now.
-    pub fn device(&self) -> &str {
+    /// Returns the name of the session's device.
+    pub fn device(&self) -> &'static str {
         self.chain.session.device()
     }
 
@@ -233,57 +232,13 @@ impl Chain {
     #[inline(always)]
     fn crypt_inline(&mut self, route: &Route, direction: Direction, data: InOutBuf<'_, '_, u8>) {
         let bytes = data.len();
-        self.crypt_here(route, direction, data);
-        self.count(route, direction, bytes);
-    }
-
-    #[inline(always)]
-    fn crypt_here(&mut self, route: &Route, direction: Direction, data: InOutBuf<'_, '_, u8>) {
-        if self.session.has_lost_its_device() {
-            return self.crypt_elsewhere(route, direction, data);
-        }
-        if let CbcKey::Kernel(cbc) = &self.session.keyed {
-            return chain(&**cbc, direction, &mut self.iv.0, data);
-        }
-        self.crypt_by_the_device(route, direction, data);
-    }
-
-    #[inline(never)]
-    fn crypt_by_the_device(
-        &mut self,
-        route: &Route,
-        direction: Direction,
-        data: InOutBuf<'_, '_, u8>,
-    ) {
-        let keyed = &self.session.keyed;
-        if let Err(data) = keyed.crypt(direction, &mut self.iv.0, data) {
-            self.crypt_elsewhere(route, direction, data);
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn crypt_elsewhere(
-        &mut self,
-        route: &Route,
-        direction: Direction,
-        mut data: InOutBuf<'_, '_, u8>,
-    ) {
-        let iv = &mut self.iv.0;
-        route.elsewhere(&mut self.session, data.reborrow(), |key, data| {
-            key.crypt(direction, iv, data)
-        });
-        route.look_again();
-    }
-
-    #[inline(always)]
-    fn count(&self, route: &Route, direction: Direction, bytes: usize) {
-        let algorithm = self.session.params().algorithm;
+        self.session.keyed.crypt(direction, &mut self.iv.0, data);
+        let algorithm = self.session.algorithm();
         route.count(algorithm, direction, 1, bytes);
     }
 
     fn hand_in(&self, route: &Route) {
-        route.hand_in(self.session.device(), self.session.params().algorithm);
+        route.hand_in(self.session.device(), self.session.algorithm());
     }
 
     /// Decrypts a request that may gain from help.
@@ -291,11 +246,9 @@ impl Chain {
     #[inline(never)]
     fn decrypt_long(&mut self, route: &Route, data: InOutBuf<'_, '_, u8>) {
         route.follow_options();
-        let session = &self.session;
-        let may_be_cut = session.keyed.shared().is_some() && !session.has_lost_its_device();
         route.run(
             data.len(),
-            |engine| LongRequest::helpers_max_if(engine, may_be_cut),
+            LongRequest::helpers_max,
             (&mut *self, data),
             |(chain, data)| chain.crypt_inline(route, Direction::Decrypt, data),
             |(chain, data), request| chain.decrypt_in_stripes(route, request, data),
@@ -312,14 +265,13 @@ impl Chain {
         data: InOutBuf<'_, '_, u8>,
     ) {
         let bytes = data.len();
-        // A request in progress keeps its key, even if the device has been withdrawn.
-        let shared = self.session.keyed.shared();
-        let Some(keyed) = shared.filter(|_| bytes > request.stripe_bytes()) else {
+        if bytes <= request.stripe_bytes() {
             return self.crypt_inline(route, Direction::Decrypt, data);
-        };
+        }
+        let keyed = self.session.keyed.shared();
         let before_stripes = &mut self.before_stripes;
         decrypt_in_stripes(request, keyed, &mut self.iv.0, before_stripes, data);
-        self.count(route, Direction::Decrypt, bytes);
+        route.count(self.session.algorithm(), Direction::Decrypt, 1, bytes);
     }
 }
 
@@ -363,7 +315,7 @@ impl Drop for AcceleratedCbc {
 impl fmt::Debug for AcceleratedCbc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AcceleratedCbc")
-            .field("algorithm", &self.chain.session.params().algorithm)
+            .field("algorithm", &self.chain.session.algorithm())
             .field("device", &self.device())
             .finish_non_exhaustive()
     }

@@ -17,7 +17,6 @@ use super::algorithm::{Aes128, Aes192, Aes256, AnyAes, AnyStream, StreamKind};
 use super::stream::Stream;
 use crate::Error;
 use crate::costs::lookup::kernel_cost;
-use crate::device::SessionParams;
 use crate::device::keyed::begun::Ahead;
 use crate::device::keyed::block::BlockCtr;
 use crate::device::keyed::stream::StreamKey;
@@ -87,7 +86,6 @@ impl AcceleratedCtr<AnyStream> {
         key: &[u8],
         iv: &[u8],
     ) -> Result<Self, Error> {
-        // A stream cannot fail, so there must be a kernel in case every device fails.
         let Some(kind) = AnyStream::of(algorithm).filter(|_| algorithm.is_built_in()) else {
             return Err(Error::InvalidInput(format!(
                 "{algorithm} is not a stream cipher that is built in"
@@ -127,9 +125,9 @@ impl AcceleratedCtr<AnyStream> {
         let ahead = Ahead::of(engine.cpu, algorithm);
         let session = Session::settled(
             StreamKey::kept(engine.cpu, algorithm, Arc::new(cipher), ahead),
-            SessionParams { algorithm },
+            algorithm,
             &[],
-            kernel_cost(&engine.costs, engine.cpu, algorithm),
+            kernel_cost(&engine.ciphers.costs, engine.cpu, algorithm),
         );
         // `algorithm` is one of two stream ciphers.
         let Some(kind) = AnyStream::of(algorithm) else {
@@ -147,21 +145,20 @@ impl<A: StreamKind> AcceleratedCtr<A> {
         Self { stream, route }
     }
 
-    /// Returns the name of the device that serves this session now.
-    pub fn device(&self) -> &str {
+    /// Returns the name of the session's device.
+    pub fn device(&self) -> &'static str {
         self.stream.session.device()
     }
 
     /// Sets the strategy for requests, which overrides the accelerator's options. Requests stay inline without an
-    /// accelerator, and on a driver's device, which distributes its own work.
+    /// accelerator.
     pub fn set_strategy(&mut self, strategy: Strategy) {
         self.stream.set_strategy(&self.route, strategy);
     }
 
     /// Prefetches keystream on the calling thread for up to `budget`, from the next byte on: for a caller that has time
     /// before it has data. The next requests use it under any strategy. Returns the number of bytes made, which is 0 if
-    /// [`Options::prefetch_bytes`](crate::Options) leaves no room, the streams are full, or a driver serves this
-    /// session.
+    /// [`Options::prefetch_bytes`](crate::Options) leaves no room or the streams are full.
     ///
     /// ```
     /// use oarlock::cipher::StreamCipher;
@@ -188,7 +185,7 @@ impl<A: StreamKind> AcceleratedCtr<A> {
     /// # Errors
     /// [`Error::InvalidInput`] for another length; nothing is changed then.
     pub fn set_iv(&mut self, iv: &[u8]) -> Result<(), Error> {
-        let algorithm = self.stream.session.params().algorithm;
+        let algorithm = self.stream.session.algorithm();
         self.begin_at(counter_block(algorithm, iv)?, 0);
         Ok(())
     }
@@ -284,10 +281,7 @@ macro_rules! sized_key {
 
         impl KeyIvInit for AcceleratedCtr<$size> {
             fn new(key: &Key<Self>, iv: &Iv<Self>) -> Self {
-                let params = SessionParams {
-                    algorithm: Algorithm::$algorithm,
-                };
-                let session = Session::on_kernels(params, key);
+                let session = Session::on_kernels(Algorithm::$algorithm, key);
                 let iv = u128::from_be_bytes((*iv).into());
                 let route = Route::new(None, session.cost, BLOCK_BYTES);
                 Self::of(session, route, $size(()), iv)
@@ -311,7 +305,7 @@ impl<A: StreamKind> Drop for AcceleratedCtr<A> {
 impl<A: StreamKind> fmt::Debug for AcceleratedCtr<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AcceleratedCtr")
-            .field("algorithm", &self.stream.session.params().algorithm)
+            .field("algorithm", &self.stream.session.algorithm())
             .field("device", &self.device())
             .finish_non_exhaustive()
     }

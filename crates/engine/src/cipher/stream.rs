@@ -101,7 +101,7 @@ impl<A: StreamKind> Stream<A> {
 
     pub(super) fn hand_in(&mut self, route: &Route) {
         self.count_bytes(route);
-        route.hand_in(self.session.device(), self.session.params().algorithm);
+        route.hand_in(self.session.device(), self.session.algorithm());
     }
 
     /// XORs keystream onto `data` and advances past it.
@@ -120,23 +120,14 @@ impl<A: StreamKind> Stream<A> {
     #[inline(always)]
     fn apply_inline(&mut self, route: &Route, data: InOutBuf<'_, '_, u8>) {
         let bytes = data.len();
-        self.apply_here(route, self.counter, self.skip, data);
+        self.apply_here(self.counter, self.skip, data);
         self.advance(route, bytes);
     }
 
     /// Calls only kernels directly. Everything else is in separate functions, whose stack frames would cost the kernels
     /// 0.5 ns of 7.
     #[inline(always)]
-    pub(super) fn apply_here(
-        &mut self,
-        route: &Route,
-        counter: u128,
-        skip: usize,
-        data: InOutBuf<'_, '_, u8>,
-    ) {
-        if self.session.has_lost_its_device() {
-            return self.apply_elsewhere(route, counter, skip, data);
-        }
+    pub(super) fn apply_here(&mut self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
         #[cfg(target_arch = "x86_64")]
         if let StreamKey::Cached(ctr) = &mut self.session.keyed {
             return ctr.apply(counter, skip, data);
@@ -144,39 +135,12 @@ impl<A: StreamKind> Stream<A> {
         if let StreamKey::Kernel(ctr) = &mut self.session.keyed {
             return ctr.apply(counter, skip, data);
         }
-        self.apply_by_the_device(route, counter, skip, data);
+        self.apply_by_another(counter, skip, data);
     }
 
     #[inline(never)]
-    fn apply_by_the_device(
-        &mut self,
-        route: &Route,
-        counter: u128,
-        skip: usize,
-        data: InOutBuf<'_, '_, u8>,
-    ) {
-        if let StreamKey::Kept(kept) = &mut self.session.keyed {
-            return kept.apply(counter, skip, data);
-        }
-        if let Err(data) = self.session.keyed.apply(counter, skip, data) {
-            self.apply_elsewhere(route, counter, skip, data);
-        }
-    }
-
-    #[cold]
-    fn apply_elsewhere(
-        &mut self,
-        route: &Route,
-        counter: u128,
-        skip: usize,
-        data: InOutBuf<'_, '_, u8>,
-    ) {
-        let mut data = data;
-        self.count_bytes(route);
-        route.elsewhere(&mut self.session, data.reborrow(), |key, data| {
-            key.apply(counter, skip, data)
-        });
-        self.look_again(route);
+    fn apply_by_another(&mut self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
+        self.session.keyed.apply(counter, skip, data);
     }
 
     /// Moves to another position.
@@ -203,7 +167,7 @@ impl<A: StreamKind> Stream<A> {
 
     #[inline(always)]
     pub(super) fn advance(&mut self, route: &Route, bytes: usize) {
-        let algorithm = self.session.params().algorithm;
+        let algorithm = self.session.algorithm();
         route.count_begun(algorithm, Direction::Encrypt, bytes);
         let end = self.skip + bytes;
         self.counter = self.counter_after(self.counter, end >> self.kind.block_shift());
@@ -232,11 +196,9 @@ impl<A: StreamKind> Stream<A> {
             return;
         };
         self.look_again(route);
-        let session = &self.session;
-        let may_be_cut = session.keyed.shared().is_some() && !session.has_lost_its_device();
         route.run(
             data.len(),
-            |engine| LongRequest::helpers_max_if(engine, may_be_cut),
+            LongRequest::helpers_max,
             (&mut *self, data),
             |(stream, data)| stream.apply_inline(route, data),
             |(stream, data), request| stream.apply_in_stripes(route, request, data),
@@ -270,10 +232,7 @@ impl<A: StreamKind> Stream<A> {
         let mut counter = self.counter;
         let next = self.counter_after(counter, (head_bytes > 0).into());
         self.session.keyed.prepare(next);
-        // A request in progress keeps its key, even if the device has been withdrawn.
-        let Some(keyed) = self.session.keyed.shared() else {
-            return self.apply_inline(route, data);
-        };
+        let keyed = self.session.keyed.shared();
         let (head, rest) = data.split_at(head_bytes.min(bytes));
         if !head.is_empty() {
             keyed.apply(counter, self.skip, head);
@@ -351,12 +310,11 @@ impl<A: StreamKind> Stream<A> {
     ) -> Option<Box<Prefetched>> {
         let engine = route.engine()?;
         let key = match &self.session.keyed {
-            StreamKey::Driver(_) => return None,
             StreamKey::Kept(kept) => Arc::clone(&kept.key),
             StreamKey::Other(key) => Arc::clone(key),
             // A separate key, because the session's may be dropped while a worker uses it.
             _ => {
-                let algorithm = self.session.params().algorithm;
+                let algorithm = self.session.algorithm();
                 keystream(engine.cpu, algorithm, self.session.key()).ok()?
             }
         };
@@ -434,7 +392,7 @@ impl<A: StreamKind> Stream<A> {
             self.counter,
             self.skip,
             data,
-            &mut |counter, skip, piece| self.apply_here(route, counter, skip, piece),
+            &mut |counter, skip, piece| self.apply_here(counter, skip, piece),
         );
         self.advance(route, bytes);
         self.session.keyed.seek(self.counter, self.skip);
@@ -458,7 +416,7 @@ impl<A: StreamKind> Stream<A> {
             self.prefetch = None;
             route.with_pace(Pace::prefetch_failed);
         }
-        // A session that moved during the call made its check without these streams.
+        // A request during the call made its check without these streams.
         let is_active = self.prefetch.as_ref().is_some_and(|it| it.is_active);
         if !is_active || self.unseen_bytes_max != 0 {
             self.look_again(route);

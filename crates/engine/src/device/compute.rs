@@ -17,16 +17,13 @@ use sha1::Sha1;
 use sha2::{Digest, Sha256, Sha384, Sha512};
 use subtle::ConstantTimeEq;
 
-use super::interface::SessionParams;
-use super::keyed::aead::{AeadKey, Failure};
-use super::keyed::cbc::{CbcKey, chain};
+use super::ciphers::CipherDevices;
+use super::keyed::aead::AeadKey;
+use super::keyed::cbc::CbcKey;
 use super::keyed::stream::StreamKey;
-use super::keyed::{Keyed, Opened};
-use super::registry::Registry;
 use crate::Error;
 use crate::costs::cost::Cost;
-use crate::costs::lookup::{Costs, kernel_cost};
-use crate::work::algorithm::{Algorithm, Direction, Kind};
+use crate::work::algorithm::{Direction, Kind};
 use crate::work::operation::{ChainOrder, HashAlgorithm, Layout, Material, Service, Step};
 use oarlock_threads::wiped::Wiped;
 
@@ -68,12 +65,8 @@ pub(crate) struct Item<'a> {
 }
 
 impl LocalKeys {
-    /// Sets up keys for the kernels, or for aws-lc if `registry` has the device `software` and expects it to be faster.
-    pub(crate) fn new(
-        cpu: Cpu,
-        registry: Option<&Registry>,
-        material: &Material,
-    ) -> Result<Self, Error> {
+    /// Sets up keys on the device of `devices` that is expected to be fastest.
+    pub(crate) fn new(devices: &CipherDevices, material: &Material) -> Result<Self, Error> {
         let service = material.service;
         let mut device = "cpu";
         let (mut cost, cipher) = match service.cipher() {
@@ -82,15 +75,15 @@ impl LocalKeys {
                 let key = &material.cipher_key;
                 let (found, cost, cipher) = match algorithm.kind() {
                     Kind::Stream { .. } => {
-                        let (by, cost, key) = open(cpu, registry, algorithm, key)?;
+                        let (by, key, cost) = devices.open(algorithm, key)?;
                         (by, cost, CipherKey::Stream(key))
                     }
                     Kind::Cbc => {
-                        let (by, cost, key) = open(cpu, registry, algorithm, key)?;
+                        let (by, key, cost) = devices.open(algorithm, key)?;
                         (by, cost, CipherKey::Cbc(key))
                     }
                     Kind::Aead => {
-                        let (by, cost, key) = open(cpu, registry, algorithm, key)?;
+                        let (by, key, cost) = devices.open(algorithm, key)?;
                         (by, cost, CipherKey::Aead(key))
                     }
                 };
@@ -115,7 +108,7 @@ impl LocalKeys {
             cost = RANDOM;
         }
         Ok(Self {
-            cpu,
+            cpu: devices.cpu,
             cipher,
             mac,
             service,
@@ -204,15 +197,11 @@ impl LocalKeys {
     fn crypt(&self, step: &Step, direction: Direction, data: &mut [u8]) {
         match &self.cipher {
             CipherKey::Stream(key) => {
-                if let Some(key) = key.shared() {
-                    key.apply(step.counter(), step.skip, data.into());
-                }
+                key.shared().apply(step.counter(), step.skip, data.into());
             }
             CipherKey::Cbc(key) => {
                 let mut iv = iv_of(step);
-                if let Some(key) = key.shared() {
-                    chain(key, direction, &mut iv, data.into());
-                }
+                key.crypt(direction, &mut iv, data.into());
             }
             CipherKey::Aead(_) | CipherKey::None => {}
         }
@@ -241,16 +230,7 @@ impl LocalKeys {
                 key.open(step.iv.as_slice(), aad, text.into(), &given)
             }
         };
-        done.map_err(|failure| match failure {
-            Failure::Refused(oarlock_kernels::aead::AeadError::AuthenticationFailed) => {
-                Error::AuthenticationFailed
-            }
-            Failure::Refused(error) => Error::InvalidInput(error.to_string()),
-            Failure::Device => Error::DeviceFailed {
-                device: self.device.into(),
-                reason: "it refused a message".into(),
-            },
-        })
+        done.map_err(crate::device::keyed::aead::refused)
     }
 
     fn chained(&self, order: ChainOrder, step: &Step, data: &mut [u8]) -> Result<(), Error> {
@@ -518,33 +498,6 @@ impl LocalKeys {
             _ => None,
         }
     }
-}
-
-/// Sets up a key on `cpu` or `software`, whichever is registered and expected to be faster, or on the kernels if neither is
-/// registered.
-fn open<K: Keyed>(
-    cpu: Cpu,
-    registry: Option<&Registry>,
-    algorithm: Algorithm,
-    key: &[u8],
-) -> Result<(&'static str, Cost, K), Error> {
-    let params = SessionParams { algorithm };
-    for (_, cost, device) in registry.map_or(Vec::new(), |registry| registry.offers(&params, &[])) {
-        let name = match device.name() {
-            "cpu" => "cpu",
-            "software" => "software",
-            _ => continue,
-        };
-        if let Ok(session) = device.device.open_session(&params, key)
-            && !matches!(session.0, Opened::Driver(_))
-            && let Some(keyed) = K::opened(session.0)
-        {
-            return Ok((name, cost, keyed));
-        }
-    }
-    let keyed = K::kernel(cpu, algorithm, key).map_err(|error| Error::InvalidKey(error.0))?;
-    let cost = kernel_cost(&Costs::default(), cpu, algorithm);
-    Ok(("cpu", cost, keyed))
 }
 
 fn single<M: hmac::KeyInit>(key: &[u8]) -> M {

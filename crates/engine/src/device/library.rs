@@ -19,9 +19,9 @@ use zeroize::Zeroizing;
 
 pub use self::engine::LibraryEngine;
 use self::guarded::Guarded;
+use super::error::DeviceError;
 use super::public_key::{Answer, PublicKeyDevice, PublicKeyOffer};
 use super::rates::Rates;
-use super::request::DeviceError;
 use crate::aws_lc::rsa::RsaSecretPrimes;
 use crate::work::request::PublicKeyRequest;
 use crate::work::shape::{PublicKeyOperation, Shape};

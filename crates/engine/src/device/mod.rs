@@ -1,17 +1,19 @@
-//! Devices: backends that execute operations. One interface to all of them, chosen by expected time.
+//! Devices: what computes requests.
 //!
-//! A [`Device`] is registered with an `Accelerator` and may be withdrawn while
-//! it runs. A session opens on the device that is expected to finish first. When that device fails or
-//! is withdrawn, the session moves to the next one with its key and position: no request is lost.
+//! A session of a cipher opens on the [`CipherDevice`] that is expected to be fastest, and stays there. Requests for public
+//! keys go to a [`PublicKeyDevice`]. Devices with queues of their own are registered with a
+//! [`Framework`](crate::framework::Framework), and may be withdrawn while it runs: no request is lost.
 
 #[cfg(feature = "rsa")]
 mod adapters;
+pub(crate) mod ciphers;
 #[cfg(feature = "rsa")]
 pub(crate) mod compute;
+#[cfg(feature = "rsa")]
 mod cpu;
+pub(crate) mod error;
 #[cfg(feature = "rsa")]
 pub(crate) mod held;
-mod interface;
 pub(crate) mod keyed;
 #[cfg(feature = "rsa")]
 pub(crate) mod lanes;
@@ -25,8 +27,6 @@ mod public_key;
 pub(crate) mod queued;
 #[cfg(any(feature = "library", feature = "pkcs11"))]
 mod rates;
-pub(crate) mod registry;
-mod request;
 pub(crate) mod session;
 #[cfg(feature = "simulated")]
 mod simulated;
@@ -36,16 +36,17 @@ mod software;
 pub use oarlock_kernels::cpu::{Cpu, Feature};
 
 #[cfg(feature = "rsa")]
-pub use self::adapters::{Ciphers, PublicKeys};
+pub use self::adapters::PublicKeys;
+pub use self::ciphers::{CipherDevice, CipherOffer};
+#[cfg(feature = "rsa")]
 pub use self::cpu::CpuDevice;
-pub use self::interface::{Device, Offer, OpenSession, SessionParams};
+pub use self::error::DeviceError;
 #[cfg(feature = "library")]
 pub use self::library::{LibraryDevice, LibraryEngine};
 #[cfg(feature = "pkcs11")]
 pub use self::pkcs11::{Pkcs11Device, Pkcs11Options, TokenKey, TokenName};
 #[cfg(feature = "rsa")]
 pub use self::public_key::{Answer, PublicKeyDevice, PublicKeyOffer, complete};
-pub use self::request::{AeadRequest, CbcRequest, CtrRequest, DeviceError, DeviceSession, Request};
 #[cfg(feature = "simulated")]
 #[doc(hidden)]
 pub use self::simulated::BareQueue;
@@ -54,7 +55,7 @@ pub use self::simulated::{
     EngineBoard, Fault, Host, Injection, Pauses, SimulatedBoard, SimulatedDevice, SimulatedEngine,
     When,
 };
-#[cfg(feature = "aws-lc")]
+#[cfg(feature = "rsa")]
 pub use self::software::SoftwareDevice;
 pub use crate::mask::visible_cpu;
 #[cfg(feature = "rsa")]

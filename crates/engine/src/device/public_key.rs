@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use super::request::DeviceError;
+use super::error::DeviceError;
 use crate::Error;
 use crate::work::request::PublicKeyRequest;
 use crate::work::shape::Shape;
@@ -44,7 +44,7 @@ use crate::work::shape::Shape;
 ///     }
 /// }
 ///
-/// let counter = Counter(SoftwareDevice::new(Cpu::detect()), AtomicUsize::new(0));
+/// let counter = Counter(SoftwareDevice::new(), AtomicUsize::new(0));
 /// let key = RsaPrivateKey::from_pem(include_str!("../../../oarlock/tests/keys/rsa2048.pem"))?;
 /// let scheme = SignatureScheme::Pkcs1(Hash::Sha256);
 /// let request = PublicKeyRequest::sign(&key, scheme, b"a message")?;

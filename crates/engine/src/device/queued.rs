@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use super::request::DeviceError;
+use super::error::DeviceError;
 use crate::work::algorithm::Direction;
 use crate::work::operation::{Layout, Material, Service, Step};
 use crate::work::request::PublicKeyRequest;

@@ -22,7 +22,6 @@ mod tests;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use oarlock_kernels::cpu::Cpu;
 use zeroize::Zeroizing;
 
 pub use self::board::{Fault, Host, Injection, Pauses, SimulatedBoard, When};
@@ -30,8 +29,8 @@ pub use self::engine::{EngineBoard, SimulatedEngine};
 use self::schedule::Schedule;
 #[doc(hidden)]
 pub use self::shared::BareQueue;
+use super::error::DeviceError;
 use super::public_key::{Answer, PublicKeyDevice, PublicKeyOffer};
-use super::request::DeviceError;
 use super::software::SoftwareDevice;
 use crate::Error;
 use crate::work::request::PublicKeyRequest;
@@ -52,7 +51,6 @@ use crate::work::shape::Shape;
 /// use oarlock::device::{
 ///     Fault, Host, Injection, PublicKeyDevice, SimulatedBoard, SimulatedDevice, When, complete,
 /// };
-/// use oarlock_kernels::cpu::Cpu;
 /// use oarlock::device::PublicKeyRequest;
 /// use oarlock::rsa::RsaPrivateKey;
 ///
@@ -65,7 +63,7 @@ use crate::work::shape::Shape;
 ///     faults: vec![Injection { fault: Fault::WrongResult, when: When::Every(100) }],
 ///     seed: 1,
 /// };
-/// let device = SimulatedDevice::new("board", board, Cpu::detect())?;
+/// let device = SimulatedDevice::new("board", board)?;
 /// let key = RsaPrivateKey::from_pem(include_str!("../../../oarlock/tests/keys/rsa1024.pem"))?;
 /// let request = PublicKeyRequest::raw_private(&key, &[2])?;
 /// complete(&device, &[&request], &mut |_, power| assert_eq!(power.unwrap().len(), 128));
@@ -98,7 +96,7 @@ impl SimulatedDevice {
     ///
     /// # Errors
     /// [`Error::InvalidInput`] if the board's figures contradict each other; the error names them.
-    pub fn new(name: &str, board: SimulatedBoard, cpu: Cpu) -> Result<Self, Error> {
+    pub fn new(name: &str, board: SimulatedBoard) -> Result<Self, Error> {
         board.check().map_err(|wrong| {
             Error::InvalidInput(format!("the simulated device {name}: {wrong}"))
         })?;
@@ -112,7 +110,7 @@ impl SimulatedDevice {
         Ok(Self {
             name: name.to_owned(),
             board,
-            software: SoftwareDevice::new(cpu),
+            software: SoftwareDevice::new(),
             began: Instant::now(),
             state: Mutex::new(state),
             changed: Condvar::new(),

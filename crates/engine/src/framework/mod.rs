@@ -115,7 +115,7 @@ impl Framework {
     pub fn session(&self, spec: &SessionSpec<'_>) -> Result<FrameworkSession, Error> {
         let engine = &self.0.0.engine;
         Ok(FrameworkSession {
-            inner: Arc::new(Inner::new(engine.cpu, &engine.registry, spec, false)?),
+            inner: Arc::new(Inner::new(&engine.ciphers, spec, false)?),
             core: Arc::clone(&self.0),
         })
     }
@@ -157,7 +157,7 @@ impl Framework {
                 )
             })?;
             let engine = &core.engine;
-            let inner = Inner::new(engine.cpu, &engine.registry, &keys.spec(), true)?;
+            let inner = Inner::new(&engine.ciphers, &keys.spec(), true)?;
             Ok(Arc::new(inner))
         })
     }

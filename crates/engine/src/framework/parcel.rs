@@ -7,14 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use oarlock_kernels::cpu::Cpu;
-
 use super::request::{Answer, Iv, OperationStats, Place, SessionSpec};
 use crate::Error;
 use crate::costs::cost::Cost;
+use crate::device::ciphers::CipherDevices;
 use crate::device::compute::LocalKeys;
 use crate::device::queued::QueueOffer;
-use crate::device::registry::Registry;
 use crate::work::algorithm::{Direction, Kind};
 use crate::work::buffers::Buffers;
 use crate::work::counter::Geometry;
@@ -143,14 +141,13 @@ enum Position {
 
 impl Inner {
     pub(super) fn new(
-        cpu: Cpu,
-        registry: &Registry,
+        devices: &CipherDevices,
         spec: &SessionSpec<'_>,
         is_of_one: bool,
     ) -> Result<Self, Error> {
         let mut material = Material::new(spec.service, spec.key, spec.mac_key, spec.tag_bytes)?;
         material.is_of_one = is_of_one;
-        let keys = LocalKeys::new(cpu, Some(registry), &material)?;
+        let keys = LocalKeys::new(devices, &material)?;
         let position = Position::new(spec)?;
         Ok(Self {
             local_offer: offer(keys.cost),

@@ -186,7 +186,7 @@ fn hoped_bytes_per_ns(machine: &Machine) -> f64 {
 
 /// Returns whether keystream of `algorithm` is made more slowly than it is transferred from another core.
 pub(crate) fn keystream_is_slower_than_its_way(engine: &Engine, algorithm: Algorithm) -> bool {
-    let cost = kernel_cost(&engine.costs, engine.cpu, algorithm);
+    let cost = kernel_cost(&engine.ciphers.costs, engine.cpu, algorithm);
     cost.bytes_per_ns < RING_SHARE * engine.machine.get().other_core_bytes_per_ns / 2.0
 }
 

@@ -15,11 +15,10 @@ use crate::Error;
 use crate::costs::calibration::MachineCosts;
 use crate::costs::cost::Cost;
 use crate::costs::live::LiveMachine;
-use crate::costs::lookup::{CostSource, Costs, kernel_cost};
+use crate::costs::lookup::{CostSource, kernel_cost};
 use crate::costs::published::{Other, Shown};
 use crate::costs::stats::{Stats, Totals};
-use crate::device::Device;
-use crate::device::registry::Registry;
+use crate::device::ciphers::{CipherDevices, CipherOffer};
 use crate::options::{Options, PrefetchWorker, Reservation, Threads};
 use crate::work::algorithm::{Algorithm, Direction};
 #[cfg(feature = "rsa")]
@@ -40,9 +39,9 @@ pub struct Engine {
     pub(crate) cpu: Cpu,
     /// Counters that other processes see.
     pub(crate) shown: Shown,
-    pub(crate) costs: Costs,
     pub(crate) machine: LiveMachine,
-    pub(crate) registry: Arc<Registry>,
+    /// The devices of ciphers, with the costs of all algorithms.
+    pub(crate) ciphers: CipherDevices,
     pub(crate) totals: Totals,
     /// It comes before the pool so that it is dropped first: a thread that waits for a job then need not wait for the
     /// pool.
@@ -103,20 +102,19 @@ impl Engine {
     /// Makes an engine from validated options.
     pub(crate) fn new(
         options: Options,
-        cpu: Cpu,
-        costs: Costs,
+        ciphers: CipherDevices,
         #[cfg(feature = "rsa")] jobs_max: usize,
     ) -> Self {
         let live = Live::default();
         live.set(&options);
+        let cpu = ciphers.cpu;
         Self {
             options: RwLock::new(options),
             live,
             cpu,
             shown: Shown::default(),
-            machine: LiveMachine::new(costs.machine().0),
-            costs,
-            registry: Arc::default(),
+            machine: LiveMachine::new(ciphers.costs.machine().0),
+            ciphers,
             totals: Totals::default(),
             #[cfg(feature = "rsa")]
             jobs: Jobs::new(cpu, jobs_max, callers_max),
@@ -138,12 +136,12 @@ impl Engine {
 
     /// Returns the cost of `algorithm` in this library's kernels on one thread.
     pub fn kernel_cost(&self, algorithm: Algorithm) -> Cost {
-        kernel_cost(&self.costs, self.cpu, algorithm)
+        kernel_cost(&self.ciphers.costs, self.cpu, algorithm)
     }
 
     /// Returns the costs of using several cores, and where they come from.
     pub fn machine_costs(&self) -> (MachineCosts, CostSource) {
-        let (_, source) = self.costs.machine();
+        let (_, source) = self.ciphers.costs.machine();
         let source = if self.machine.has_learned() {
             CostSource::Live
         } else {
@@ -185,26 +183,9 @@ impl Engine {
         self.prefetched.taken()
     }
 
-    /// Offers a device to sessions.
-    ///
-    /// # Errors
-    /// [`Error::InvalidInput`] for a name that is taken.
-    pub fn register(&self, device: Arc<dyn Device>) -> Result<(), Error> {
-        self.registry.register(device)
-    }
-
-    /// Withdraws a device. Returns whether it was there.
-    pub fn withdraw(&self, name: &str) -> bool {
-        self.registry.withdraw(name)
-    }
-
-    /// Returns the devices, in order of registration.
-    pub fn devices(&self) -> Vec<Arc<dyn Device>> {
-        let entries = self.registry.list();
-        entries
-            .iter()
-            .map(|entry| Arc::clone(&entry.device))
-            .collect()
+    /// Returns what the cipher devices offer for `algorithm`, the one first that is expected to complete a request first.
+    pub fn offers(&self, algorithm: Algorithm) -> Vec<CipherOffer> {
+        self.ciphers.offers(algorithm)
     }
 
     /// Publishes counts as `shown`. Call this before there are sessions.
@@ -331,8 +312,7 @@ impl Engine {
             let _reserved = self.reserved.lock();
             self.pool().with_every_lock_held(run)
         };
-        self.registry
-            .with_lock_held(|| self.totals.with_lock_held(run))
+        self.totals.with_lock_held(run)
     }
 
     #[cfg(test)]

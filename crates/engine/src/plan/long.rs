@@ -49,15 +49,6 @@ impl<'a> LongRequest<'a> {
         engine.helpers_max().min(engine.live.cipher_threads())
     }
 
-    /// Returns the same for a request that may have helpers only if it `may_be_cut`.
-    pub(crate) fn helpers_max_if(engine: &Engine, may_be_cut: bool) -> usize {
-        if may_be_cut {
-            Self::helpers_max(engine)
-        } else {
-            0
-        }
-    }
-
     pub(crate) fn begin(engine: &'a Engine, bytes: usize) -> Self {
         Self {
             engine,

@@ -33,7 +33,6 @@ pub(crate) mod report;
 pub(crate) mod route;
 mod setup;
 pub(crate) mod shared_key;
-pub(crate) mod shared_session;
 mod strategy;
 mod stripe;
 mod wake;

@@ -11,7 +11,8 @@ use super::pace::{Pace, Way};
 use crate::Error;
 use crate::costs::cost::{Cost, Machine};
 use crate::costs::lookup::CostSource;
-use crate::device::SessionParams;
+use crate::device::CipherDevice;
+use crate::device::ciphers::not_offered;
 use crate::options::Strategy;
 use crate::work::algorithm::{Algorithm, Kind};
 
@@ -66,26 +67,20 @@ pub struct MadeAhead {
 impl PlanReport {
     #[doc(hidden)]
     pub fn of(engine: &Engine, algorithm: Algorithm) -> Result<Self, Error> {
-        let params = SessionParams { algorithm };
-        let offers = engine.registry.offers(&params, &[]);
-        let Some((_, cost, registration)) = offers.first() else {
-            return Err(Error::DeviceFailed {
-                device: "(none)".into(),
-                reason: format!("no registered device offers {algorithm}"),
-            });
-        };
-        let device = registration.name();
-        let backend = registration.device.backend(&params);
+        let offers = engine.offers(algorithm);
+        let offer = offers.first().ok_or_else(|| not_offered(algorithm))?;
+        let (device, backend, cost) = (offer.device, offer.backend, offer.cost);
         let source = engine
+            .ciphers
             .costs
-            .of(algorithm, device, backend)
+            .of(algorithm, device.name(), backend)
             .map_or(CostSource::Offered, |(_, source)| source);
         let strategy = engine.options().strategy;
         let helpers = engine.helpers_max().min(engine.live.cipher_threads());
         let view = View {
             engine,
             algorithm,
-            cost: *cost,
+            cost,
             machine: engine.machine.get(),
             strategy,
             helpers,
@@ -100,10 +95,10 @@ impl PlanReport {
                 None
             }
         };
-        let made_ahead = view.made_ahead(device);
+        let made_ahead = view.made_ahead();
         Ok(Self {
             algorithm,
-            device: device.into(),
+            device: device.name().into(),
             backend: backend.into(),
             setup_ns: cost.setup_ns as u64,
             bytes_per_second: cost.bytes_per_second(),
@@ -111,7 +106,7 @@ impl PlanReport {
             helpers,
             looked_at_from: match strategy {
                 Strategy::Auto if may_stripe || made_ahead.from.is_some() => {
-                    Some(Pace::new(*cost).long_bytes())
+                    Some(Pace::new(cost).long_bytes())
                 }
                 _ => None,
             },
@@ -148,7 +143,7 @@ impl View<'_> {
         least(is_striped, 1, BYTES_MAX)
     }
 
-    fn made_ahead(&self, device: &str) -> MadeAhead {
+    fn made_ahead(&self) -> MadeAhead {
         let no = |why: String| MadeAhead {
             from: None,
             why: format!("no: {why}"),
@@ -160,9 +155,6 @@ impl View<'_> {
                 _ => "what a message is encrypted with depends on its nonce".into(),
             });
         };
-        if !knows_parts(device, algorithm) {
-            return no(format!("the device {device} is a driver"));
-        }
         match self.strategy {
             Strategy::Auto => {}
             Strategy::Prefetch => {
@@ -266,13 +258,9 @@ impl Helpers for Supposed {
     }
 }
 
-/// Whether several threads can share one request of `algorithm` on `device`.
-fn knows_parts(device: &str, algorithm: Algorithm) -> bool {
-    match device {
-        "cpu" => true,
-        "software" => algorithm.kind() != Kind::Aead,
-        _ => false,
-    }
+/// Whether several threads can share one request. aws-lc computes whole messages of AEADs.
+fn knows_parts(device: CipherDevice, algorithm: Algorithm) -> bool {
+    device == CipherDevice::Cpu || algorithm.kind() != Kind::Aead
 }
 
 /// Returns the least number from `low` to `high` for which `is_so`, which stays true from some number on.

@@ -3,8 +3,6 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use inout::InOutBuf;
-
 use super::engine::{Engine, Reserved};
 use super::long::LongRequest;
 use super::pace::{Pace, Way};
@@ -13,7 +11,6 @@ use crate::Error;
 use crate::costs::cost::Cost;
 use crate::costs::published::{Other, Shown};
 use crate::costs::stats::AlgorithmStats;
-use crate::device::SessionParams;
 use crate::device::keyed::Keyed;
 use crate::device::session::Session;
 use crate::options::{Options, Strategy};
@@ -48,19 +45,9 @@ pub(crate) fn open<K: Keyed>(
 ) -> Result<(Session<K>, Route), Error> {
     // A context that gets no threads asks again and again, so this comes before everything that takes time.
     let reserved = engine.reserve()?;
-    let session = open_session(engine, algorithm, key)?;
+    let session = Session::open(&engine.ciphers, algorithm, key)?;
     let route = Route::new(Some(reserved), session.cost, stripe_bytes_min);
     Ok((session, route))
-}
-
-/// Opens a session on the device that the plan expects to be fastest. The caller has the route.
-pub(crate) fn open_session<K: Keyed>(
-    engine: &Engine,
-    algorithm: Algorithm,
-    key: &[u8],
-) -> Result<Session<K>, Error> {
-    let params = SessionParams { algorithm };
-    Session::open(&engine.registry, engine.cpu, params, key)
 }
 
 impl Route {
@@ -172,12 +159,12 @@ impl Route {
         key: &[u8],
     ) -> Result<Session<K>, Error> {
         match self.engine() {
-            Some(engine) => open_session(engine, algorithm, key),
-            None => Ok(Session::on_kernels(SessionParams { algorithm }, key)),
+            Some(engine) => Session::open(&engine.ciphers, algorithm, key),
+            None => Ok(Session::on_kernels(algorithm, key)),
         }
     }
 
-    /// Starts over with another key, or on another device.
+    /// Starts over with another key.
     pub(crate) fn begin_anew(&self, cost: Cost) {
         self.with_pace(|pace| pace.begin_anew(cost));
     }
@@ -288,29 +275,6 @@ impl Route {
             }
         }
     }
-
-    /// Moves `session` from device to device until one has served `data` by `run`; the kernels come last and cannot
-    /// fail.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn elsewhere<'a, K: Keyed>(
-        &self,
-        session: &mut Session<K>,
-        mut data: InOutBuf<'a, 'a, u8>,
-        mut run: impl FnMut(&mut K, InOutBuf<'a, 'a, u8>) -> Result<(), InOutBuf<'a, 'a, u8>>,
-    ) {
-        // No device is asked twice; otherwise two failing devices would pass the request back and forth without end.
-        let mut failed = Vec::new();
-        loop {
-            self.hand_in(session.device(), session.params().algorithm);
-            session.move_away(&mut failed);
-            self.begin_anew(session.cost);
-            match run(&mut session.keyed, data) {
-                Ok(()) => return,
-                Err(again) => data = again,
-            }
-        }
-    }
 }
 
 /// Counts of a session that several threads may use. Additions are not atomic, since a locked addition would slow down
@@ -361,23 +325,12 @@ impl Counts {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::costs::lookup::Costs;
-    use crate::device::{CpuDevice, keyed::aead::AeadKey};
+    use crate::device::keyed::aead::AeadKey;
+    use crate::plan::Setup;
 
     #[test]
     fn a_strategy_that_is_set_stays_while_another_thread_follows_options() {
-        let cpu = oarlock_kernels::cpu::Cpu::detect();
-        let engine = Arc::new(Engine::new(
-            Options::default(),
-            cpu,
-            Costs::default(),
-            #[cfg(feature = "rsa")]
-            1,
-        ));
-        engine
-            .registry
-            .register(Arc::new(CpuDevice::new(cpu)))
-            .unwrap();
+        let engine = Setup::default().open().unwrap();
         let (_session, route): (Session<AeadKey>, _) =
             open(&engine, Algorithm::Aes128Gcm, &[7; 16], 64).unwrap();
         engine.set_options(Options {

@@ -8,9 +8,8 @@ use super::engine::Engine;
 use crate::costs::calibration::Calibration;
 use crate::costs::lookup::Costs;
 use crate::costs::published::Shown;
-#[cfg(feature = "aws-lc")]
-use crate::device::SoftwareDevice;
-use crate::device::{CpuDevice, Device};
+use crate::device::CipherDevice;
+use crate::device::ciphers::CipherDevices;
 use crate::mask::visible_cpu;
 use crate::options::Options;
 use crate::{Error, OptionsError};
@@ -26,13 +25,15 @@ pub struct Setup {
     pub guest: bool,
     /// A measurement of this machine, in place of the compiled tables.
     pub calibration: Option<Calibration>,
-    /// The most jobs that may wait; 1024 unless set.
+    /// The only device to compute ciphers. `None` for the fastest for each algorithm.
+    pub cipher_device: Option<CipherDevice>,
+    /// How many jobs may wait; 1024 unless set.
     #[cfg(feature = "rsa")]
     pub jobs_max: Option<usize>,
 }
 
 impl Setup {
-    /// Makes the engine, with the devices that are compiled in.
+    /// Makes the engine.
     ///
     /// # Errors
     /// [`Error::Options`] for invalid options, an invalid mask or an invalid calibration.
@@ -55,8 +56,11 @@ impl Setup {
         };
         let mut engine = Engine::new(
             self.options,
-            cpu,
-            costs.clone(),
+            CipherDevices {
+                cpu,
+                costs,
+                only: self.cipher_device,
+            },
             #[cfg(feature = "rsa")]
             self.jobs_max.unwrap_or(JOBS_MAX),
         );
@@ -65,14 +69,6 @@ impl Setup {
         }
         engine.show(Shown::where_asked(self.options.publish));
         let engine = Arc::new(engine);
-        let registry = &engine.registry;
-        // Written in its final place: a move would copy into its unused room for lanes what the stack held there, such
-        // as an older key.
-        let place = Box::<CpuDevice>::new_uninit();
-        let device = Box::write(place, CpuDevice::with_costs(cpu, costs.clone()));
-        registry.register(Arc::from(device as Box<dyn Device>))?;
-        #[cfg(feature = "aws-lc")]
-        registry.register(Arc::new(SoftwareDevice::with_costs(cpu, costs)))?;
         if min_threads > 0 {
             engine.pool();
         }

@@ -100,9 +100,9 @@ impl Opened {
         let cpu = visible_cpu().map_err(|error| error.to_string())?;
         let device: Arc<dyn PublicKeyDevice> = match &entry.device {
             DeviceConfig::Cpu => named(name, CpuDevice::new(cpu)),
-            DeviceConfig::Software => named(name, SoftwareDevice::new(cpu)),
+            DeviceConfig::Software => named(name, SoftwareDevice::new()),
             DeviceConfig::Simulated(simulation) => {
-                let board = SimulatedDevice::new(name, board(simulation), cpu);
+                let board = SimulatedDevice::new(name, board(simulation));
                 Arc::new(board.map_err(|error| error.to_string())?)
             }
             DeviceConfig::Pkcs11 {

@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime};
 use notify::event::{AccessKind, AccessMode};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use oarlock::device::PublicKeyRequest;
-use oarlock::device::{SoftwareDevice, complete, visible_cpu};
+use oarlock::device::{SoftwareDevice, complete};
 use oarlock::keys::{PrivateKey, Scheme};
 use oarlock::rsa::{Hash, RsaPrivateKey, SignatureScheme};
 use pkcs8::{EncryptedPrivateKeyInfoRef, SecretDocument};
@@ -509,9 +509,8 @@ fn prove(key: &PrivateKey) -> Result<(), String> {
     let scheme = SignatureScheme::Pss(Hash::Sha256);
     let request = PublicKeyRequest::sign(key, scheme, PROOF);
     let request = request.map_err(|error| error.to_string())?;
-    let cpu = visible_cpu().map_err(|error| error.to_string())?;
     let mut proven = Ok(());
-    complete(&SoftwareDevice::new(cpu), &[&request], &mut |_, result| {
+    complete(&SoftwareDevice::new(), &[&request], &mut |_, result| {
         proven = result.map(drop)
     });
     proven.map_err(|error| format!("the key does not sign: {error}"))

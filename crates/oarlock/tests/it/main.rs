@@ -11,7 +11,6 @@ mod child;
 mod common;
 mod contexts;
 mod ctr;
-mod devices;
 mod examples;
 #[cfg(feature = "simulated")]
 mod framework;

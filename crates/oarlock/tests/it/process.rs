@@ -265,17 +265,12 @@ fn no_lock_is_lost_in_a_fork() {
         .build()
         .unwrap();
     let done = std::sync::atomic::AtomicBool::new(false);
-    let use_all = |name: &'static str| {
+    let use_all = || {
         let mut data = vec![0; 64];
         let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
         cipher.apply_keystream(&mut data);
         drop(cipher);
         accelerator.stats();
-        let device = oarlock::device::CpuDevice::new(accelerator.cpu());
-        accelerator
-            .register(std::sync::Arc::new(Named(name, device)))
-            .unwrap();
-        assert!(accelerator.withdraw(name));
         // A pool whose threads begin and end here.
         striped()
             .ctr(&KEY, &IV)
@@ -287,16 +282,14 @@ fn no_lock_is_lost_in_a_fork() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(std::sync::atomic::Ordering::Relaxed) {
-                use_all("parents");
+                use_all();
             }
         });
         for round in 0..rounds {
             // SAFETY: the child uses all of this library, as is being tested, and leaves.
             let child = unsafe { fork() };
             if child == 0 {
-                // The parent's other thread may have registered its device at the fork.
-                accelerator.withdraw("parents");
-                use_all("childs");
+                use_all();
                 leave(0);
             }
             let status = end_of(child);
@@ -382,28 +375,6 @@ fn a_forked_child_has_the_room_for_streams_to_itself() {
     }
     assert_eq!(end_of(child), 0);
     assert_eq!(accelerator.prefetch_bytes(), of_one);
-}
-
-/// The device `cpu` under another name.
-struct Named(&'static str, oarlock::device::CpuDevice);
-
-impl oarlock::device::Device for Named {
-    fn name(&self) -> &str {
-        self.0
-    }
-    fn probe(&self, _: &oarlock::device::SessionParams) -> Option<oarlock::device::Offer> {
-        None
-    }
-    fn open_session(
-        &self,
-        params: &oarlock::device::SessionParams,
-        key: &[u8],
-    ) -> Result<oarlock::device::OpenSession, oarlock::device::DeviceError> {
-        self.1.open_session(params, key)
-    }
-    fn capacity(&self) -> usize {
-        1
-    }
 }
 
 #[test]

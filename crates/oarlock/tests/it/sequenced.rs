@@ -1,13 +1,8 @@
 //! Messages under a sequence of nonces: the same output as an AEAD message by message, at any fill level.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::time::Duration;
 
 use oarlock::aead::NonceSequence;
-use oarlock::device::{
-    Device, DeviceError, DeviceSession, Offer, OpenSession, Request, SessionParams,
-};
 use oarlock::{Accelerator, Algorithm, Error, Strategy};
 use oarlock_testing::{has_cpus, until};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
@@ -179,70 +174,5 @@ fn any_record_length_and_any_budget_will_do() {
         aead.prefill(Duration::MAX);
         let mut data = [0; 100];
         assert!(aead.seal_next(b"", (&mut data[..]).into()).is_ok());
-    }
-}
-
-/// A device that panics, and may have sealed and sent the message before.
-struct Fragile;
-
-impl Device for Fragile {
-    fn name(&self) -> &str {
-        "fragile"
-    }
-    fn probe(&self, _: &SessionParams) -> Option<Offer> {
-        Some(Offer {
-            preference: 1,
-            bytes_per_second: u64::MAX,
-        })
-    }
-    fn open_session(&self, _: &SessionParams, _: &[u8]) -> Result<OpenSession, DeviceError> {
-        Ok(OpenSession::from_driver(Box::new(Self)))
-    }
-    fn capacity(&self) -> usize {
-        1
-    }
-}
-
-impl DeviceSession for Fragile {
-    fn submit(&self, _: &mut [Request<'_>]) -> Result<(), DeviceError> {
-        panic!("it broke down");
-    }
-}
-
-#[test]
-fn a_number_that_a_device_was_given_seals_no_other_message() {
-    for operation in ALGORITHMS {
-        for strategy in [Strategy::Inline, Strategy::Auto] {
-            let accelerator = Accelerator::builder()
-                .max_threads(0)
-                .strategy(strategy)
-                .build()
-                .unwrap();
-            accelerator.register(Arc::new(Fragile)).unwrap();
-            let key = &KEY[..operation.key_bytes()];
-            let mut sender = accelerator
-                .sequenced_aead(operation, key, SEQUENCES[0], 1000)
-                .unwrap();
-            let mut lost = [1; 500];
-            let panicked = catch_unwind(AssertUnwindSafe(|| {
-                sender.seal_next(b"", (&mut lost[..]).into())
-            }));
-            assert!(panicked.is_err());
-            assert_eq!(sender.sequence(), 1);
-            // The next message goes to another device, under the next nonce.
-            accelerator.withdraw("fragile");
-            let (mut data, mut expected) = ([2; 500], [2; 500]);
-            let tag = sender.seal_next(b"", (&mut data[..]).into()).unwrap();
-            let plain = accelerator.aead(operation, key).unwrap();
-            let expected_tag = plain
-                .seal(&SEQUENCES[0].nonce(1), b"", (&mut expected[..]).into())
-                .unwrap();
-            assert!(data == expected && tag == expected_tag);
-            assert_eq!(sender.sequence(), 2);
-            // A message that was refused may be tried again.
-            let refused = sender.open_next(b"", (&mut data[..]).into(), &[0; 16]);
-            assert_eq!(refused, Err(Error::AuthenticationFailed));
-            assert_eq!(sender.sequence(), 2);
-        }
     }
 }

@@ -9,7 +9,7 @@ use oarlock_engine::cipher::StreamContext;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::common::{accelerator, accelerator_by, random_bytes};
+use crate::common::{accelerator_by, random_bytes};
 
 const KEY: [u8; 32] = [0x3c; 32];
 const STREAM_BYTES: usize = 40_000;
@@ -161,26 +161,5 @@ fn contexts_give_it_too() {
                 marks.push((context.counter(), position));
             }
         }
-    }
-}
-
-#[test]
-fn a_device_withdrawn_in_the_middle_of_a_block_leaves_the_rest_as_it_was() {
-    for (algorithm, iv_bytes) in streams() {
-        let iv = vec![9; iv_bytes];
-        let whole = whole(algorithm, &iv);
-        let accelerator = accelerator();
-        let mut cipher = open(&accelerator, algorithm, &iv);
-        let mut data = vec![0; 2000];
-        for (i, piece) in data.chunks_mut(7).enumerate() {
-            if i == 100 {
-                accelerator.withdraw("cpu");
-            }
-            if i == 200 {
-                accelerator.withdraw("software");
-            }
-            cipher.apply_keystream(piece);
-        }
-        assert!(data == whole[..2000], "{algorithm}");
     }
 }

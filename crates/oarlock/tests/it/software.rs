@@ -4,14 +4,14 @@ use cipher::{StreamCipher, StreamCipherSeek};
 use inout::InOutBuf;
 use oarlock::Algorithm;
 use oarlock::aead::AcceleratedAead;
-use oarlock::device::visible_cpu;
+use oarlock::device::{CipherDevice, visible_cpu};
 use oarlock::{Accelerator, Error};
 use oarlock_kernels::cpu::Feature;
 use oarlock_kernels::{chacha20::ChaCha20, chacha20_poly1305::ChaCha20Poly1305, gcm::Gcm};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::common::{accelerator, random_bytes};
+use crate::common::random_bytes;
 
 const KEY: [u8; 32] = *b"thirty-two bytes of a secret key";
 const OPERATIONS: [Algorithm; 4] = [
@@ -23,9 +23,8 @@ const OPERATIONS: [Algorithm; 4] = [
 
 /// Returns an accelerator with no other device.
 fn software() -> Accelerator {
-    let accelerator = accelerator();
-    assert!(accelerator.withdraw("cpu"));
-    accelerator
+    let builder = Accelerator::builder().cipher_device(CipherDevice::Software);
+    builder.build().unwrap()
 }
 
 fn open_session(operation: Algorithm) -> AcceleratedAead {

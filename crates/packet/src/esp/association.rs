@@ -106,7 +106,7 @@ impl Parts {
 
     fn hand_in(&mut self) {
         if let Some((device, algorithm)) = self.protection.served_by() {
-            self.flow.hand_in(&device, algorithm);
+            self.flow.hand_in(device, algorithm);
         }
     }
 }

@@ -57,12 +57,12 @@ impl Protection {
     }
 
     /// Returns the device and the algorithm for the statistics, or `None` if they have no algorithm for the cipher.
-    pub(super) fn served_by(&self) -> Option<(String, Algorithm)> {
+    pub(super) fn served_by(&self) -> Option<(&'static str, Algorithm)> {
         match self {
             Self::Aead {
                 algorithm, aead, ..
             } => Some((aead.device(), *algorithm)),
-            Self::EncryptThenMac(keyed) => Some(("cpu".into(), keyed.algorithm()?)),
+            Self::EncryptThenMac(keyed) => Some(("cpu", keyed.algorithm()?)),
         }
     }
 

@@ -143,7 +143,7 @@ impl Keys {
         if let Some(Cipher::Aead(aead)) = self.all.first().map(|key| &key.rtp.cipher)
             && let Some(algorithm) = self.suite.aead()
         {
-            self.flow.hand_in(&aead.device(), algorithm);
+            self.flow.hand_in(aead.device(), algorithm);
         }
     }
 

@@ -11,9 +11,6 @@ use cipher::{
 use super::*;
 use crate::cipher::Aes128;
 use crate::cipher::ctr::AcceleratedCtr;
-use crate::device::{
-    Device, DeviceError, DeviceSession, Offer, OpenSession, Request, SessionParams,
-};
 use crate::testing::Accelerator;
 
 const KEY: [u8; 16] = [0x2b; 16];
@@ -182,108 +179,6 @@ fn seeks_are_rustcryptos_for_every_kind_of_number() {
         )*};
     }
     ends!(i32 u32 u64 usize u128);
-}
-
-/// A device that computes with the kernels and accepts any algorithm.
-struct Driver(&'static str, u64);
-struct Slot(oarlock_kernels::aes::Ctr);
-
-impl Device for Driver {
-    fn name(&self) -> &str {
-        self.0
-    }
-    fn probe(&self, _: &SessionParams) -> Option<Offer> {
-        Some(Offer {
-            preference: 0,
-            bytes_per_second: self.1,
-        })
-    }
-    fn open_session(&self, _: &SessionParams, key: &[u8]) -> Result<OpenSession, DeviceError> {
-        let cpu = oarlock_kernels::cpu::Cpu::PORTABLE;
-        let ctr = oarlock_kernels::aes::Ctr::new(key, cpu)
-            .map_err(|error| DeviceError(error.to_string()))?;
-        Ok(OpenSession::from_driver(Box::new(Slot(ctr))))
-    }
-    fn capacity(&self) -> usize {
-        1
-    }
-}
-
-impl DeviceSession for Slot {
-    fn submit(&self, batch: &mut [Request<'_>]) -> Result<(), DeviceError> {
-        for request in batch {
-            let Request::Keystream(request) = request else {
-                return Err(DeviceError("streams only".into()));
-            };
-            self.0
-                .apply(request.counter, request.skip, request.data.reborrow());
-        }
-        Ok(())
-    }
-}
-
-#[test]
-fn a_device_withdrawn_once_the_stripes_are_decided_on_leaves_none_undone() {
-    let accelerator = Accelerator::builder().max_threads(2).build().unwrap();
-    let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
-    let mut oracle = Oracle::new(&KEY.into(), &IV.into());
-    let (mut expected, mut data) = (vec![0; 100_005], vec![0; 100_005]);
-    oracle.apply_keystream(&mut expected);
-    cipher.apply_keystream(&mut data[..5]);
-    // Only a driver is left, whose sessions cannot be shared. A request does not check for withdrawals between choosing
-    // stripes and starting them, so one may happen here.
-    accelerator.register(Arc::new(Driver("slow", 1))).unwrap();
-    accelerator.withdraw("cpu");
-    accelerator.withdraw("software");
-    let mut request = LongRequest::begin(&accelerator.0, 100_000);
-    cipher.route.with_pace(|pace| request.cut(pace, 1)).unwrap();
-    cipher
-        .stream
-        .apply_in_stripes(&cipher.route, &request, (&mut data[5..]).into());
-    assert!(data == expected);
-    // The same holds after the session has moved there.
-    let (mut again, mut oracle_again) = (vec![0; 100_000], vec![0; 100_000]);
-    oracle.apply_keystream(&mut oracle_again);
-    cipher.apply_keystream(&mut again[..3]);
-    assert_eq!(cipher.device(), "slow");
-    cipher
-        .stream
-        .apply_in_stripes(&cipher.route, &request, (&mut again[3..]).into());
-    assert!(again == oracle_again);
-}
-
-#[test]
-fn a_session_that_moves_while_its_requests_are_passed_over_begins_anew() {
-    let accelerator = Accelerator::builder().max_threads(2).build().unwrap();
-    let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
-    let bytes = cipher.stream.unseen_bytes_max;
-    let mut data = vec![0; bytes];
-    // The first request stands alone, so the next would skip its check.
-    cipher.apply_keystream(&mut data[..bytes]);
-    accelerator.withdraw("cpu");
-    cipher.apply_keystream(&mut data[..bytes]);
-    assert_eq!(cipher.route.with_pace(|pace| pace.looks_at(1)), Some(true));
-}
-
-#[test]
-fn a_session_that_moves_in_the_middle_of_its_streams_goes_on_looking_at_them() {
-    let accelerator = Accelerator::builder()
-        .max_threads(0)
-        .strategy(Strategy::Prefetch)
-        .build()
-        .unwrap();
-    let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
-    let mut oracle = Oracle::new(&KEY.into(), &IV.into());
-    let (mut expected, mut data) = ([0; 300], [0; 300]);
-    oracle.apply_keystream(&mut expected);
-    cipher.apply_keystream(&mut data[..100]);
-    assert_eq!(cipher.stream.unseen_bytes_max, 0);
-    accelerator.withdraw("cpu");
-    cipher.apply_keystream(&mut data[100..200]);
-    assert_ne!(cipher.device(), "cpu");
-    assert_eq!(cipher.stream.unseen_bytes_max, 0);
-    cipher.apply_keystream(&mut data[200..]);
-    assert_eq!(data, expected);
 }
 
 #[test]

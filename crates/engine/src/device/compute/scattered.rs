@@ -65,7 +65,7 @@ impl LocalKeys {
     /// Whether the algorithm can run by segments and these are long enough.
     fn gains_scattered(&self, step: &Step, buffers: &Buffers) -> bool {
         let can_mac = !matches!(self.mac, MacKey::Md5(_));
-        let is_stream = matches!(&self.cipher, CipherKey::Stream(key) if key.shared().is_some());
+        let is_stream = matches!(&self.cipher, CipherKey::Stream(_));
         let segment_bytes_min = match self.service {
             Service::Cipher(_) if is_stream => CIPHER_SEGMENT_BYTES_MIN,
             // If input and output differ, opened data would have to be erased after a wrong tag.
@@ -90,15 +90,12 @@ impl LocalKeys {
         let CipherKey::Stream(key) = &self.cipher else {
             return;
         };
-        let (Some(key), Some(kind)) = (key.shared(), self.service.cipher().map(|one| one.kind()))
-        else {
-            return;
-        };
-        let Kind::Stream {
+        let (key, kind) = (key.shared(), self.service.cipher().map(|one| one.kind()));
+        let Some(Kind::Stream {
             block_bytes,
             counter_bits,
             ..
-        } = kind
+        }) = kind
         else {
             return;
         };

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use inout::InOutBuf;
-use oarlock_kernels::aead::{AeadError, TAG_BYTES, tags_match};
+use oarlock_kernels::aead::{AeadError, TAG_BYTES};
 use oarlock_kernels::chacha20_poly1305::{self, ChaCha20Poly1305};
 use oarlock_kernels::cpu::Cpu;
 use oarlock_kernels::gcm::{self, Gcm};
 use oarlock_kernels::{aes, chacha20};
 
-use crate::device::request::{AeadRequest, DeviceSession, Request};
+use crate::Error;
 use crate::work::algorithm::{Algorithm, InvalidKey};
 
 /// Whole messages by an implementation that knows no parts of one.
@@ -47,21 +47,6 @@ pub(crate) enum AeadKey {
     /// AEADs by aws-lc.
     #[cfg_attr(not(feature = "aws-lc"), allow(dead_code))]
     Other(Arc<dyn Aead>),
-    Driver(Box<dyn DeviceSession>),
-}
-
-/// Why a message was not done.
-pub(crate) enum Failure {
-    /// It is the message's fault; elsewhere it would be the same.
-    Refused(AeadError),
-    /// The device's; its data are as they were.
-    Device,
-}
-
-impl From<AeadError> for Failure {
-    fn from(error: AeadError) -> Self {
-        Self::Refused(error)
-    }
 }
 
 impl AeadKey {
@@ -97,129 +82,54 @@ impl AeadKey {
         match self {
             Self::Gcm(gcm) => Some(KeyInParts::Gcm(gcm)),
             Self::ChaCha20Poly1305(aead) => Some(KeyInParts::ChaCha20Poly1305(aead)),
-            Self::Other(_) | Self::Driver(_) => None,
+            Self::Other(_) => None,
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn seal(
         &self,
         nonce: &[u8],
         aad: &[u8],
         data: InOutBuf<'_, '_, u8>,
-    ) -> Result<[u8; TAG_BYTES], Failure> {
+    ) -> Result<[u8; TAG_BYTES], AeadError> {
         match self {
-            Self::Gcm(gcm) => Ok(gcm.seal(nonce, aad, data)?),
-            Self::ChaCha20Poly1305(aead) => Ok(aead.seal(nonce, aad, data)?),
-            Self::Other(aead) => Ok(aead.seal(nonce, aad, data)?),
-            Self::Driver(driver) => driver_seal(&**driver, nonce, aad, data),
+            Self::Gcm(gcm) => gcm.seal(nonce, aad, data),
+            Self::ChaCha20Poly1305(aead) => aead.seal(nonce, aad, data),
+            Self::Other(aead) => aead.seal(nonce, aad, data),
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn open(
         &self,
         nonce: &[u8],
         aad: &[u8],
         data: InOutBuf<'_, '_, u8>,
         tag: &[u8; TAG_BYTES],
-    ) -> Result<(), Failure> {
+    ) -> Result<(), AeadError> {
         match self {
-            Self::Gcm(gcm) => Ok(gcm.open(nonce, aad, data, tag)?),
-            Self::ChaCha20Poly1305(aead) => Ok(aead.open(nonce, aad, data, tag)?),
-            Self::Other(aead) => Ok(aead.open(nonce, aad, data, tag)?),
-            Self::Driver(driver) => driver_open(&**driver, nonce, aad, data, tag),
+            Self::Gcm(gcm) => gcm.open(nonce, aad, data, tag),
+            Self::ChaCha20Poly1305(aead) => aead.open(nonce, aad, data, tag),
+            Self::Other(aead) => aead.open(nonce, aad, data, tag),
         }
     }
 
     /// As [`open`](Self::open), but leaves zeros where the tag does not match.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn open_or_zero(
         &self,
         nonce: &[u8],
         aad: &[u8],
         data: InOutBuf<'_, '_, u8>,
         tag: &[u8; TAG_BYTES],
-    ) -> Result<(), Failure> {
+    ) -> Result<(), AeadError> {
         match self {
-            Self::Gcm(gcm) => Ok(gcm.open_or_zero(nonce, aad, data, tag)?),
-            Self::ChaCha20Poly1305(aead) => Ok(aead.open_or_zero(nonce, aad, data, tag)?),
-            Self::Other(aead) => Ok(aead.open_or_zero(nonce, aad, data, tag)?),
-            Self::Driver(driver) => driver_open_or_zero(&**driver, nonce, aad, data, tag),
+            Self::Gcm(gcm) => gcm.open_or_zero(nonce, aad, data, tag),
+            Self::ChaCha20Poly1305(aead) => aead.open_or_zero(nonce, aad, data, tag),
+            Self::Other(aead) => aead.open_or_zero(nonce, aad, data, tag),
         }
     }
-}
-
-fn driver_seal(
-    driver: &dyn DeviceSession,
-    nonce: &[u8],
-    aad: &[u8],
-    mut data: InOutBuf<'_, '_, u8>,
-) -> Result<[u8; TAG_BYTES], Failure> {
-    let mut tag = [0; TAG_BYTES];
-    let mut batch = [Request::Seal(AeadRequest {
-        nonce,
-        aad,
-        data: data.reborrow(),
-        tag: &mut tag,
-    })];
-    driver.submit(&mut batch).map_err(|_| Failure::Device)?;
-    Ok(tag)
-}
-
-fn driver_open(
-    driver: &dyn DeviceSession,
-    nonce: &[u8],
-    aad: &[u8],
-    mut data: InOutBuf<'_, '_, u8>,
-    tag: &[u8; TAG_BYTES],
-) -> Result<(), Failure> {
-    let found = driver_decrypt(driver, nonce, aad, data.reborrow())?;
-    if tags_match(&found, tag) {
-        return Ok(());
-    }
-    if is_in_place(&mut data) {
-        // The ciphertext again, or nothing.
-        let sealed = driver_seal(driver, nonce, aad, data.reborrow());
-        if sealed.is_ok_and(|again| tags_match(&again, &found)) {
-            return Err(AeadError::AuthenticationFailed.into());
-        }
-    }
-    data.get_out().fill(0);
-    Err(AeadError::AuthenticationFailed.into())
-}
-
-fn driver_open_or_zero(
-    driver: &dyn DeviceSession,
-    nonce: &[u8],
-    aad: &[u8],
-    mut data: InOutBuf<'_, '_, u8>,
-    tag: &[u8; TAG_BYTES],
-) -> Result<(), Failure> {
-    let found = driver_decrypt(driver, nonce, aad, data.reborrow())?;
-    if tags_match(&found, tag) {
-        return Ok(());
-    }
-    data.get_out().fill(0);
-    Err(AeadError::AuthenticationFailed.into())
-}
-
-/// The tag of what was decrypted, whatever came with it.
-fn driver_decrypt(
-    driver: &dyn DeviceSession,
-    nonce: &[u8],
-    aad: &[u8],
-    data: InOutBuf<'_, '_, u8>,
-) -> Result<[u8; TAG_BYTES], Failure> {
-    let mut found = [0; TAG_BYTES];
-    let mut batch = [Request::Open(AeadRequest {
-        nonce,
-        aad,
-        data,
-        tag: &mut found,
-    })];
-    driver.submit(&mut batch).map_err(|_| Failure::Device)?;
-    Ok(found)
 }
 
 /// With counter-mode caching where `cpu` allows it. Written where it stays: it has 5 KiB.
@@ -236,6 +146,15 @@ pub(crate) fn unkeyed_gcm(cpu: Cpu) -> Box<Gcm> {
 pub(crate) fn is_in_place(data: &mut InOutBuf<'_, '_, u8>) -> bool {
     let from = data.get_in().as_ptr();
     std::ptr::eq(from, data.get_out().as_ptr())
+}
+
+/// Converts a kernel's error.
+#[cold]
+pub(crate) fn refused(error: AeadError) -> Error {
+    match error {
+        AeadError::AuthenticationFailed => Error::AuthenticationFailed,
+        other => Error::InvalidInput(other.to_string()),
+    }
 }
 
 /// An AEAD whose messages can be done in parts, from a shared key.

@@ -5,7 +5,6 @@ use oarlock_kernels::aes::{BLOCK_BYTES, Backend};
 use oarlock_kernels::cbc::Cbc;
 use oarlock_kernels::cpu::Cpu;
 
-use crate::device::request::{CbcRequest, DeviceSession, Request};
 use crate::work::algorithm::{Algorithm, Direction, InvalidKey};
 
 /// A key that chains blocks, for any thread. `data` are whole blocks; `iv` is the ciphertext block
@@ -35,7 +34,6 @@ pub(crate) enum CbcKey {
     /// By aws-lc.
     #[cfg_attr(not(feature = "aws-lc"), allow(dead_code))]
     Other(Box<dyn BlockChain>),
-    Driver(Box<dyn DeviceSession>),
 }
 
 impl CbcKey {
@@ -55,44 +53,26 @@ impl CbcKey {
 }
 
 impl CbcKey {
-    /// The key for several threads at once; `None` for a driver, which spreads its own work.
-    pub(crate) fn shared(&self) -> Option<&dyn BlockChain> {
+    /// Returns the key for several threads at once.
+    pub(crate) fn shared(&self) -> &dyn BlockChain {
         match self {
-            Self::Kernel(cbc) => Some(&**cbc),
-            Self::Other(key) => Some(&**key),
-            Self::Driver(_) => None,
+            Self::Kernel(cbc) => &**cbc,
+            Self::Other(key) => &**key,
         }
     }
 
-    /// Encrypts or decrypts `data`, whole blocks, after `iv`. A device that fails gives the data
-    /// back as it was, and leaves `iv`.
-    pub(crate) fn crypt<'a>(
+    /// Encrypts or decrypts `data`, whole blocks, after `iv`.
+    #[inline(always)]
+    pub(crate) fn crypt(
         &self,
         direction: Direction,
         iv: &mut [u8; BLOCK_BYTES],
-        mut data: InOutBuf<'a, 'a, u8>,
-    ) -> Result<(), InOutBuf<'a, 'a, u8>> {
+        data: InOutBuf<'_, '_, u8>,
+    ) {
         match self {
             Self::Kernel(cbc) => chain(&**cbc, direction, iv, data),
             Self::Other(key) => chain(&**key, direction, iv, data),
-            Self::Driver(driver) => {
-                // Lent, so that all of it can be done elsewhere whatever the driver made of it.
-                let mut after = *iv;
-                let request = CbcRequest {
-                    iv: &mut after,
-                    data: data.reborrow(),
-                };
-                let mut request = [match direction {
-                    Direction::Encrypt => Request::CbcEncrypt(request),
-                    Direction::Decrypt => Request::CbcDecrypt(request),
-                }];
-                if driver.submit(&mut request).is_err() {
-                    return Err(data);
-                }
-                *iv = after;
-            }
         }
-        Ok(())
     }
 }
 

@@ -1,5 +1,5 @@
-//! Keys of ciphers, set up for whatever computes them: an enum of concrete kernels for each kind of
-//! cipher, so that a request costs no indirect call, and a driver as the last variant.
+//! Keys of ciphers, set up for the implementation that computes them: an enum of concrete kernels for each kind of cipher,
+//! so that a request of one costs no indirect call.
 
 pub(crate) mod aead;
 pub(crate) mod begun;
@@ -13,47 +13,40 @@ use oarlock_kernels::cpu::Cpu;
 use self::aead::AeadKey;
 use self::cbc::CbcKey;
 use self::stream::StreamKey;
-use super::request::DeviceSession;
+#[cfg(feature = "aws-lc")]
+use super::error::DeviceError;
+#[cfg(feature = "aws-lc")]
+use super::software;
 use crate::work::algorithm::{Algorithm, InvalidKey};
 
-/// A key set up for its concrete kernel, of one kind of cipher.
+/// A key of one kind of cipher, set up for its implementation.
 pub(crate) trait Keyed: Sized {
-    /// The best kernel of this library for `algorithm`, which is of this kind. Allocates first and
-    /// expands in place, so that no copy of the schedule stays on the stack.
+    /// Sets up a key of `algorithm`, which is of this kind, for this library's best kernel. Allocates first and expands in
+    /// place, so that no copy of the schedule stays on the stack.
     fn kernel(cpu: Cpu, algorithm: Algorithm, key: &[u8]) -> Result<Self, InvalidKey>;
 
-    /// What a device opened; `None` when it is of another kind.
-    fn opened(opened: Opened) -> Option<Self>;
-}
-
-/// By kind of algorithm, or a driver of any kind.
-pub(crate) enum Opened {
-    Stream(StreamKey),
-    Aead(AeadKey),
-    Cbc(CbcKey),
-    Driver(Box<dyn DeviceSession>),
+    /// Sets up a key of `algorithm`, which is of this kind, for aws-lc.
+    #[cfg(feature = "aws-lc")]
+    fn software(cpu: Cpu, algorithm: Algorithm, key: &[u8]) -> Result<Self, DeviceError>;
 }
 
 macro_rules! keyed {
-    ($($key:ident $kind:ident,)+) => {$(
+    ($($key:ident $software:ident,)+) => {$(
         impl Keyed for $key {
             fn kernel(cpu: Cpu, algorithm: Algorithm, key: &[u8]) -> Result<Self, InvalidKey> {
                 Self::kernel(cpu, algorithm, key)
             }
 
-            fn opened(opened: Opened) -> Option<Self> {
-                match opened {
-                    Opened::$kind(key) => Some(key),
-                    Opened::Driver(driver) => Some(Self::Driver(driver)),
-                    _ => None,
-                }
+            #[cfg(feature = "aws-lc")]
+            fn software(cpu: Cpu, algorithm: Algorithm, key: &[u8]) -> Result<Self, DeviceError> {
+                software::$software(cpu, algorithm, key)
             }
         }
     )+};
 }
 
 keyed! {
-    StreamKey Stream,
-    AeadKey Aead,
-    CbcKey Cbc,
+    StreamKey stream,
+    AeadKey aead,
+    CbcKey cbc,
 }

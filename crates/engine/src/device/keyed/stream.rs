@@ -15,7 +15,6 @@ use super::begun::{Ahead, Begun};
 #[cfg(feature = "legacy")]
 use super::block;
 use super::keystream::Keystream;
-use crate::device::request::{CtrRequest, DeviceSession, Request};
 use crate::work::algorithm::{Algorithm, InvalidKey};
 
 /// A stream cipher's key.
@@ -30,7 +29,6 @@ pub(crate) enum StreamKey {
     Other(Arc<dyn Keystream>),
     /// Any other cipher.
     Kept(Box<Kept>),
-    Driver(Box<dyn DeviceSession>),
 }
 
 impl StreamKey {
@@ -81,15 +79,15 @@ impl StreamKey {
             kept.begun.seek(counter, skip);
         }
     }
-    /// The key for several threads at once; `None` for a driver, which spreads its own work.
-    pub(crate) fn shared(&self) -> Option<Shared<'_>> {
+
+    /// Returns the key for several threads at once.
+    pub(crate) fn shared(&self) -> Shared<'_> {
         match self {
             #[cfg(target_arch = "x86_64")]
-            Self::Cached(ctr) => Some(Shared::Cached(ctr)),
-            Self::Kernel(ctr) => Some(Shared::Kernel(ctr)),
-            Self::Kept(kept) => Some(Shared::Other(&*kept.key)),
-            Self::Other(key) => Some(Shared::Other(&**key)),
-            Self::Driver(_) => None,
+            Self::Cached(ctr) => Shared::Cached(ctr),
+            Self::Kernel(ctr) => Shared::Kernel(ctr),
+            Self::Kept(kept) => Shared::Other(&*kept.key),
+            Self::Other(key) => Shared::Other(&**key),
         }
     }
 
@@ -101,33 +99,15 @@ impl StreamKey {
         }
     }
 
-    /// XORs keystream onto `data`, from byte `skip` of the block at `counter` on. A device that
-    /// fails gives the data back as it was.
-    pub(crate) fn apply<'a>(
-        &mut self,
-        counter: u128,
-        skip: usize,
-        mut data: InOutBuf<'a, 'a, u8>,
-    ) -> Result<(), InOutBuf<'a, 'a, u8>> {
+    /// XORs keystream onto `data`, from byte `skip` of the block at `counter` on.
+    pub(crate) fn apply(&mut self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
         match self {
             #[cfg(target_arch = "x86_64")]
             Self::Cached(ctr) => ctr.apply(counter, skip, data),
             Self::Kernel(ctr) => ctr.apply(counter, skip, data),
             Self::Kept(kept) => kept.apply(counter, skip, data),
             Self::Other(key) => key.apply(counter, skip, data),
-            Self::Driver(driver) => {
-                // Lent, so that all of it can be done elsewhere whatever the driver made of it.
-                let mut request = [Request::Keystream(CtrRequest {
-                    counter,
-                    skip,
-                    data: data.reborrow(),
-                })];
-                if driver.submit(&mut request).is_err() {
-                    return Err(data);
-                }
-            }
         }
-        Ok(())
     }
 }
 
@@ -145,8 +125,7 @@ impl Kept {
     }
 }
 
-/// A key that several threads can use at once. There is none of a driver, so no stripe can be left
-/// undone by one.
+/// A key that several threads can use at once.
 #[derive(Clone, Copy)]
 pub(crate) enum Shared<'a> {
     #[cfg(target_arch = "x86_64")]

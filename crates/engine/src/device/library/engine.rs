@@ -13,8 +13,8 @@ use super::{
     Capacity, Close, FunctionTableHead, Open, check_head, has_capacity, library, name_of, opened,
     said_by,
 };
+use crate::device::error::DeviceError;
 use crate::device::queued::{BlockingDevice, QueueOffer, Task};
-use crate::device::request::DeviceError;
 use crate::work::algorithm::Direction;
 use crate::work::operation::{ChainOrder, Service};
 use oarlock_threads::process;

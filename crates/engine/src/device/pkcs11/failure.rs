@@ -3,7 +3,7 @@
 use cryptoki::context::Function;
 use cryptoki::error::{Error, RvError};
 
-use crate::device::request::DeviceError;
+use crate::device::error::DeviceError;
 
 /// Why a call failed, by remedy.
 pub(super) enum Failure {

@@ -10,7 +10,7 @@ use cryptoki::session::Session;
 
 use super::failure::Failure;
 use super::sessions::{CachedKey, KeyOperation};
-use crate::device::request::DeviceError;
+use crate::device::error::DeviceError;
 use crate::work::rsa::key::RsaPublicKey;
 
 /// An RSA private key of a token. Its `Display` form has the attributes of a PKCS#11 URI: `id=%01;object=site` (RFC 7512,

@@ -17,7 +17,7 @@ use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use super::failure::{Failure, said};
-use crate::device::request::DeviceError;
+use crate::device::error::DeviceError;
 use oarlock_threads::process;
 
 /// The name of a token in a module.

@@ -15,7 +15,7 @@ use zeroize::Zeroizing;
 
 use super::failure::Failure;
 use super::module::{LoginError, Module, TokenName, lock};
-use crate::device::request::DeviceError;
+use crate::device::error::DeviceError;
 
 pub(super) struct Sessions {
     module: Arc<Module>,

@@ -17,10 +17,11 @@ use oarlock_kernels::cpu::Cpu;
 use super::board::{self, Fault, Injection};
 use super::shared::{self, Figures, Queue, WrittenOver};
 use crate::Error;
+use crate::device::ciphers::CipherDevices;
 use crate::device::compute::LocalKeys;
+use crate::device::error::DeviceError;
 use crate::device::public_key::PublicKeyDevice;
 use crate::device::queued::{QueueOffer, QueuedDevice, Task};
-use crate::device::request::DeviceError;
 use crate::device::software::SoftwareDevice;
 use crate::work::operation::Service;
 use crate::work::request::PublicKeyRequest;
@@ -219,7 +220,7 @@ impl SimulatedEngine {
             }),
             board,
             cpu,
-            software: SoftwareDevice::new(cpu),
+            software: SoftwareDevice::new(),
         }
     }
 
@@ -375,7 +376,7 @@ impl SimulatedEngine {
         if let Some(keys) = state.set_up.get(&material.id()) {
             return Ok(Arc::clone(keys));
         }
-        let keys = LocalKeys::new(self.cpu, None, material);
+        let keys = LocalKeys::new(&CipherDevices::kernels(self.cpu), material);
         let keys = Arc::new(keys.map_err(|error| DeviceError(error.to_string()))?);
         if material.is_of_one_request() {
             return Ok(keys);

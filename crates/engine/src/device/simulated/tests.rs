@@ -8,7 +8,7 @@ use std::thread;
 use oarlock_testing::until;
 
 use super::*;
-use crate::device::{PublicKeyOperation, complete, visible_cpu};
+use crate::device::{PublicKeyOperation, complete};
 use crate::rsa::{Base, ByteOrder, RsaPrivateKey};
 
 /// Table 1 of the paper: the number of threads, each with one request at a time, and operations per second.
@@ -300,7 +300,7 @@ fn rates_are_met_by_number_alone() {
 #[test]
 fn boards_that_cannot_be_are_refused() {
     let refused = |board: SimulatedBoard| {
-        let refused = SimulatedDevice::new("board", board, visible_cpu().unwrap());
+        let refused = SimulatedDevice::new("board", board);
         refused.err().map(|error| error.to_string())
     };
     assert_eq!(refused(quick()), None);
@@ -426,7 +426,7 @@ fn faulty(fault: Fault, when: When) -> SimulatedDevice {
 }
 
 fn device(board: SimulatedBoard) -> SimulatedDevice {
-    SimulatedDevice::new("board", board, visible_cpu().unwrap()).unwrap()
+    SimulatedDevice::new("board", board).unwrap()
 }
 
 fn key() -> RsaPrivateKey {
@@ -441,7 +441,7 @@ fn request(key: &RsaPrivateKey) -> PublicKeyRequest {
         is_negative: false,
     };
     let power = PublicKeyRequest::power(modulus, two, exponent, ByteOrder::BigEndian).unwrap();
-    let number = completed(&SoftwareDevice::new(visible_cpu().unwrap()), &power).unwrap();
+    let number = completed(&SoftwareDevice::new(), &power).unwrap();
     PublicKeyRequest::raw_private(key, &number).unwrap()
 }
 

@@ -20,8 +20,8 @@ use inout::InOutBuf;
 use oarlock_kernels::aead::{AeadError, TAG_BYTES};
 use oarlock_kernels::{chacha20_poly1305, gcm};
 
+use crate::device::error::DeviceError;
 use crate::device::keyed::aead::{Aead, is_in_place};
-use crate::device::request::DeviceError;
 use crate::work::algorithm::{Algorithm, Direction};
 
 /// A key of an AEAD. aws-lc wipes it on drop.

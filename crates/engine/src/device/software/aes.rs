@@ -11,9 +11,9 @@ use aws_lc_sys::{
 use inout::InOutBuf;
 use zeroize::Zeroize;
 
+use crate::device::error::DeviceError;
 use crate::device::keyed::cbc::BlockChain;
 use crate::device::keyed::keystream::Keystream;
-use crate::device::request::DeviceError;
 
 /// A key in counter mode.
 pub(super) struct SoftwareCtr(Schedule);

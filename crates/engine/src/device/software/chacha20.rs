@@ -7,8 +7,8 @@ use aws_lc_sys::CRYPTO_chacha_20;
 use inout::InOutBuf;
 use zeroize::Zeroize;
 
+use crate::device::error::DeviceError;
 use crate::device::keyed::keystream::Keystream;
-use crate::device::request::DeviceError;
 
 /// A key. Wiped on drop.
 pub(super) struct SoftwareChaCha20([u8; 32]);

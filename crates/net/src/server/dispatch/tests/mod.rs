@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use oarlock::device::PublicKeyRequest;
 use oarlock::device::{
-    Answer, DeviceError, PublicKeyDevice, PublicKeyOffer, Shape, SoftwareDevice, visible_cpu,
+    Answer, DeviceError, PublicKeyDevice, PublicKeyOffer, Shape, SoftwareDevice,
 };
 use oarlock::rsa::{Base, ByteOrder};
 use tonic::Code;
@@ -61,11 +61,7 @@ fn driver(
     mishap: impl Fn() -> Option<DeviceError> + Send + Sync + 'static,
 ) -> DeviceWorkers {
     DeviceWorkers {
-        device: Arc::new(Moody(
-            name,
-            SoftwareDevice::new(visible_cpu().unwrap()),
-            mishap,
-        )),
+        device: Arc::new(Moody(name, SoftwareDevice::new(), mishap)),
         workers,
         is_host: false,
     }
@@ -377,7 +373,7 @@ fn a_driver_may_offer_anything() {
                 latency,
                 per_second,
             };
-            let odd = Odd(SoftwareDevice::new(visible_cpu().unwrap()), offer);
+            let odd = Odd(SoftwareDevice::new(), offer);
             let odd = DeviceWorkers {
                 device: Arc::new(odd),
                 workers: 1,

@@ -58,8 +58,8 @@ fn devices() -> [Arc<dyn PublicKeyDevice>; 3] {
     };
     [
         Arc::new(CpuDevice::new(cpu)),
-        Arc::new(SoftwareDevice::new(cpu)),
-        Arc::new(SimulatedDevice::new("board", board, cpu).unwrap()),
+        Arc::new(SoftwareDevice::new()),
+        Arc::new(SimulatedDevice::new("board", board).unwrap()),
     ]
 }
 

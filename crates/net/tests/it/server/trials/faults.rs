@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use oarlock::device::{
     Fault, Host, Injection, PublicKeyDevice, SimulatedBoard, SimulatedDevice, SoftwareDevice, When,
-    visible_cpu,
 };
 use oarlock_net::server::Server;
 use oarlock_net::server::dispatch::DeviceWorkers;
@@ -26,7 +25,7 @@ fn board(fault: Fault, when: When) -> Arc<SimulatedDevice> {
         faults: vec![Injection { fault, when }],
         seed: 7,
     };
-    Arc::new(SimulatedDevice::new("board", board, visible_cpu().unwrap()).unwrap())
+    Arc::new(SimulatedDevice::new("board", board).unwrap())
 }
 
 fn driver(device: Arc<impl PublicKeyDevice + 'static>, workers: usize) -> DeviceWorkers {
@@ -38,7 +37,7 @@ fn driver(device: Arc<impl PublicKeyDevice + 'static>, workers: usize) -> Device
 }
 
 fn good() -> DeviceWorkers {
-    driver(Arc::new(SoftwareDevice::new(visible_cpu().unwrap())), 1)
+    driver(Arc::new(SoftwareDevice::new()), 1)
 }
 
 /// Sends three streams of 100 requests each at the same time; returns the number of answers by code.
@@ -105,7 +104,7 @@ async fn a_lone_request_does_not_wait_for_the_fast_device_that_failed_at_it() {
         }],
         seed: 7,
     };
-    let fast = SimulatedDevice::new("fast", fast, visible_cpu().unwrap()).unwrap();
+    let fast = SimulatedDevice::new("fast", fast).unwrap();
     let drivers = vec![driver(Arc::new(fast), 4), good()];
     let server = Server::start_with(plaintext("", ""), drivers)
         .await
