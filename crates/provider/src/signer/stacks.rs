@@ -117,7 +117,7 @@ impl Stacks {
     fn begin_in_this_process(&self) -> u32 {
         let process = std::process::id();
         // The parent's jobs, if this is the first call in a forked child. Only the first thread to swap subtracts them, so
-        // those that others add meanwhile stay counted.
+        // later ones stay counted.
         let of_parent = self.under_way.load(Ordering::Relaxed);
         // 0 means that there is nothing to reset.
         if ![0, process].contains(&self.process.swap(process, Ordering::Relaxed)) {
