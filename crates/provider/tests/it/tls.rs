@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::thread;
@@ -381,7 +381,7 @@ impl Site {
         command.args(["-accept", &format!("127.0.0.1:{port}")]);
         let program = Program::start(command.args(options), port);
         let limit = Instant::now() + LIMIT;
-        while !is_listening(port, is_datagrams) {
+        while !program.is_listening(is_datagrams) {
             assert!(Instant::now() < limit, "no server");
             thread::sleep(Duration::from_millis(2));
         }
@@ -450,6 +450,27 @@ struct Program {
 }
 
 impl Program {
+    /// Whether it listens on its port, without connecting: a server would take that for its client.
+    fn is_listening(&self, is_datagrams: bool) -> bool {
+        let (table, state) = match is_datagrams {
+            true => ("/proc/net/udp", "07"),
+            false => ("/proc/net/tcp", "0A"),
+        };
+        let port = format!(":{:04X}", self.port);
+        // A program of another test may have been given the same port.
+        let is_its_own = |inode: &str| {
+            let files = fs::read_dir(format!("/proc/{}/fd", self.child.id()));
+            let mut links = files.into_iter().flatten().flatten();
+            let socket = PathBuf::from(format!("socket:[{inode}]"));
+            links.any(|file| fs::read_link(file.path()).is_ok_and(|link| link == socket))
+        };
+        let sockets = fs::read_to_string(table).unwrap();
+        sockets.lines().any(|line| {
+            let fields: Vec<_> = line.split_whitespace().collect();
+            fields[1].ends_with(&port) && fields[3] == state && is_its_own(fields[9])
+        })
+    }
+
     fn start(command: &mut Command, port: u16) -> Self {
         let said = NamedTempFile::new().unwrap();
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -554,17 +575,4 @@ fn turn_a_bit_over(relay: &TcpListener, upstream: u16) {
             return;
         }
     }
-}
-
-/// Whether a port is open, without connecting: a server would take that for its client.
-fn is_listening(port: u16, is_datagrams: bool) -> bool {
-    let (table, state) = match is_datagrams {
-        true => ("/proc/net/udp", " 07 "),
-        false => ("/proc/net/tcp", " 0A "),
-    };
-    let port = format!(":{port:04X} ");
-    let sockets = fs::read_to_string(Path::new(table)).unwrap();
-    sockets
-        .lines()
-        .any(|line| line.contains(&port) && line.contains(state))
 }
