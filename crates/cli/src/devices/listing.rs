@@ -300,9 +300,9 @@ fn units(
     operation: Algorithm,
 ) -> Vec<(String, String, Unit)> {
     let mut units: Vec<(String, String, Unit)> = Vec::new();
-    for device in CipherDevice::ALL {
-        for (mask, accelerator) in accelerators {
-            let offers = accelerator.offers(operation);
+    for (mask, accelerator) in accelerators {
+        let offers = accelerator.offers(operation);
+        for device in CipherDevice::ALL {
             let Some(offer) = offers.iter().find(|offer| offer.device == *device) else {
                 continue;
             };
