@@ -61,7 +61,7 @@ static int device_run(void *device, const oarlock_device_request_v2 *request, ch
 }
 
 static const oarlock_device_table_v2 table = {
-    sizeof table, 2, "libcrypto", device_open, device_close, device_capacity, device_offer, device_run,
+    sizeof table, 2, "libcrypto", device_open, device_close, device_capacity, device_offer, device_run, NULL, NULL, NULL,
 };
 
 static void check(int error, const char *what)

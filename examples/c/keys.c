@@ -66,8 +66,8 @@ static int device_power(void *device, const uint8_t *base, const uint8_t *expone
     return done;
 }
 
-static const oarlock_device_table_v1 table = {
-    sizeof table, 1, "libcrypto", device_open, device_close, device_capacity, device_latency_us, device_power, NULL,
+static const oarlock_device_table_v2 table = {
+    sizeof table, 2, "libcrypto", device_open, device_close, device_capacity, NULL, NULL, device_latency_us, device_power, NULL,
 };
 
 static void check(int error, const char *what)
@@ -100,7 +100,7 @@ int main(int argc, char **argv)
     check(oarlock_framework_new(accelerator, &framework), "the framework");
     check(oarlock_rsa_private_new(accelerator, &private_key, key, bytes), "the key");
     check(oarlock_rsa_public_of(private_key, &public_key), "its public half");
-    check(oarlock_framework_register_keys(framework, &table, NULL, NULL, 1), "the device");
+    check(oarlock_framework_register(framework, &table, NULL, NULL, 1), "the device");
     check(oarlock_framework_submit_sign(framework, private_key, &job, "pss-sha256", "a message", 9), "submission");
     signature_bytes = sizeof signature;
     check(oarlock_job_wait(job, signature, &signature_bytes), "the signature by the device");

@@ -792,7 +792,6 @@ typedef struct oarlock_framework oarlock_framework;
 typedef struct oarlock_session oarlock_session;
 
 /* Functions of a device: oarlock_device.h. */
-struct oarlock_device_table_v1;
 struct oarlock_device_table_v2;
 
 /*
@@ -809,7 +808,8 @@ int oarlock_framework_free(oarlock_framework *framework);
 
 /*
  * oarlock_framework_register() opens a device of `table` with `options`, and passes it the requests for which it is
- * expected to be faster. If `options` is NULL there are none; if `name` is NULL the table's own name is used. One
+ * expected to be faster: those for data, and those of oarlock_framework_submit_sign() and similar functions. Results with
+ * private keys are verified before they are released. If `options` is NULL there are none; if `name` is NULL the table's own name is used. One
  * result in every `check_every` is recomputed and compared; 0 checks none, 1 checks all. It fails with OARLOCK_E_DEVICE
  * for a table of another version and for errors of its functions, and with OARLOCK_E_ARGUMENT for a name that another
  * device has. The table and its functions must stay valid until the process ends; they are called on this thread and on
@@ -847,24 +847,6 @@ int oarlock_framework_device(oarlock_framework *framework, char *name, size_t *n
  * if none has it.
  */
 int oarlock_framework_find_device(oarlock_framework *framework, size_t *index, const char *name);
-
-/*
- * oarlock_framework_register_keys() opens a device of `table` that computes modular powers, and passes it requests of
- * oarlock_framework_submit_sign() and similar functions; otherwise it is like oarlock_framework_register(). Results
- * with private keys are verified before they are released.
- */
-int oarlock_framework_register_keys(
-    oarlock_framework *framework, const struct oarlock_device_table_v1 *table, const char *options, const char *name,
-    unsigned check_every
-);
-
-/*
- * oarlock_framework_load_keys() loads a shared library that exports oarlock_device_v1, and registers its device;
- * otherwise it is like oarlock_framework_load().
- */
-int oarlock_framework_load_keys(
-    oarlock_framework *framework, const char *path, const char *options, const char *name, unsigned check_every
-);
 
 /*
  * oarlock_framework_submit_sign() is oarlock_rsa_sign() as a job of the framework, which a device may compute. It fails

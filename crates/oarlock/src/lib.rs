@@ -34,7 +34,7 @@
 //! | ECDSA, ECDH, Ed25519, X25519, ML-KEM, ML-DSA; keys of any type | [`Accelerator::key`], [`keys`] | |
 //! | many requests of keys in flight, async code | [`job::Job`] | `async_sign` |
 //! | any request on whatever does it first: cores, boards, tokens | [`framework::Framework`] | |
-//! | a device of one's own for public keys | [`device::PublicKeyDevice`] | |
+//! | a device of one's own for public keys | [`device::BlockingDevice`] | |
 //! | a device of one's own for ciphers and more | [`framework::QueuedDevice`] | `own_device` |
 //! | many packets in one call, IPsec | [`packet::esp`] | `tunnel` |
 //! | keys on a cryptoserver | the crate `oarlock-net` | `remote_device`, `remote_sign` |
@@ -146,8 +146,8 @@ pub mod costs {
 pub mod device {
     #[cfg(feature = "rsa")]
     pub use oarlock_engine::device::{
-        Answer, CpuDevice, PublicKeyDevice, PublicKeyOffer, PublicKeyOperation, PublicKeyRequest,
-        PublicKeys, Shape, SoftwareDevice, complete,
+        Answer, BlockingDevice, CpuDevice, PublicKeyOffer, PublicKeyOperation, PublicKeyRequest,
+        Shape, SoftwareDevice, complete,
     };
     pub use oarlock_engine::device::{
         CipherDevice, CipherOffer, Cpu, DeviceError, Feature, visible_cpu,
@@ -158,7 +158,7 @@ pub mod device {
         SimulatedEngine, When,
     };
     #[cfg(feature = "library")]
-    pub use oarlock_engine::device::{LibraryDevice, LibraryEngine};
+    pub use oarlock_engine::device::LibraryDevice;
     #[cfg(feature = "pkcs11")]
     pub use oarlock_engine::device::{Pkcs11Device, Pkcs11Options, TokenKey, TokenName};
 }

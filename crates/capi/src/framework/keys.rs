@@ -1,65 +1,16 @@
-//! Devices that compute modular powers, and the RSA requests that they may execute.
+//! RSA requests, which a device may execute.
 
-use std::ffi::{OsStr, c_char, c_int, c_uint, c_void};
-use std::sync::Arc;
+use std::ffi::{c_char, c_int, c_void};
 
-use oarlock::device::{LibraryDevice, PublicKeyRequest, PublicKeys};
-use oarlock::framework::{BlockingDevice, Framework, Place};
+use oarlock::device::PublicKeyRequest;
+use oarlock::framework::{Framework, Place};
 use oarlock::rsa::{AcceleratedRsa, Base, ByteOrder};
 
-use super::{register_library, register_table};
 use crate::buffers::input;
 use crate::failure::{Failure, call};
 use crate::handles::Handle;
 use crate::job::{AnyJob, submitted};
 use crate::rsa::{encryption_scheme, queue_full, signature_scheme};
-
-/// See `oarlock.h`.
-///
-/// # Safety
-/// `table` is NULL or as oarlock_device.h describes it, and stays valid; `options` and `name` are NULL or end with a NUL.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn oarlock_framework_register_keys(
-    framework: Handle<Framework>,
-    table: *const c_void,
-    options: *const c_char,
-    name: *const c_char,
-    check_every: c_uint,
-) -> c_int {
-    let open = |table, options: &str, name: Option<&str>| {
-        // SAFETY: the caller says that `table` is a device's table of functions, as `oarlock_device.h` requires them;
-        // `register_table` has read both texts.
-        unsafe { LibraryDevice::of_table(table, options, name) }.map(public_keys)
-    };
-    // SAFETY: the caller says that `table` is a device's table of functions for keys, and that each text is
-    // NULL or ends with a NUL.
-    call(|| unsafe { register_table(framework, table, options, name, check_every, open) })
-}
-
-/// See `oarlock.h`.
-///
-/// # Safety
-/// `path`, `options` and `name` are NULL or end with a NUL.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn oarlock_framework_load_keys(
-    framework: Handle<Framework>,
-    path: *const c_char,
-    options: *const c_char,
-    name: *const c_char,
-    check_every: c_uint,
-) -> c_int {
-    let open = |path: &OsStr, options: &str, name: Option<&str>| {
-        LibraryDevice::open(path, options, name).map(public_keys)
-    };
-    // SAFETY: the caller says that each text is NULL or ends with a NUL, and that the library's functions for keys keep
-    // their contract in the header.
-    call(|| unsafe { register_library(framework, path, options, name, check_every, open) })
-}
-
-fn public_keys(device: Arc<LibraryDevice>) -> Arc<dyn BlockingDevice> {
-    let capacity = device.capacity();
-    Arc::new(PublicKeys::new(device, capacity))
-}
 
 /// See `oarlock.h`.
 ///

@@ -6,9 +6,9 @@ use std::ffi::{OsStr, c_char, c_int, c_uint, c_void};
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
-use oarlock::device::{DeviceError, LibraryEngine};
+use oarlock::device::{DeviceError, LibraryDevice};
 use oarlock::framework::{
-    Answer, Blocking, BlockingDevice, Buffers, ChainOrder, Check, Framework, FrameworkSession,
+    Answer, Blocking, Buffers, ChainOrder, Check, Framework, FrameworkSession,
     HashAlgorithm, Iv, IvBytes, Layout, Request, SessionSpec,
 };
 use oarlock::{Accelerator, Algorithm, Direction, Kind};
@@ -111,14 +111,19 @@ pub unsafe extern "C" fn oarlock_framework_register(
     name: *const c_char,
     check_every: c_uint,
 ) -> c_int {
-    let open = |table, options: &str, name: Option<&str>| {
-        // SAFETY: the caller says that `table` is an engine's table of functions, as `oarlock_device.h` requires them;
-        // `register_table` has read both texts.
-        unsafe { LibraryEngine::of_table(table, options, name) }.map(data)
-    };
-    // SAFETY: the caller says that `table` is an engine's table of functions, and that each text is NULL or
-    // ends with a NUL.
-    call(|| unsafe { register_table(framework, table, options, name, check_every, open) })
+    call(|| {
+        let framework = framework.shared()?;
+        if table.is_null() {
+            return Err(Failure::argument("the table of the device is NULL"));
+        }
+        // SAFETY: the caller says that `options` and `name` are NULL or end with a NUL; and that `table` is a device's
+        // table of functions, as `oarlock_device.h` requires them.
+        let device = unsafe {
+            let (options, name) = (maybe(options, "the options")?, maybe(name, "the name")?);
+            LibraryDevice::of_table(table, options.unwrap_or_default(), name)
+        };
+        register(&framework, device, check_every)
+    })
 }
 
 /// See `oarlock.h`.
@@ -133,16 +138,19 @@ pub unsafe extern "C" fn oarlock_framework_load(
     name: *const c_char,
     check_every: c_uint,
 ) -> c_int {
-    let open = |path: &OsStr, options: &str, name: Option<&str>| {
-        LibraryEngine::open(path, options, name).map(data)
-    };
-    // SAFETY: the caller says that each text is NULL or ends with a NUL, and that the library's functions for data keep
-    // their contract in the header.
-    call(|| unsafe { register_library(framework, path, options, name, check_every, open) })
-}
-
-fn data(engine: Arc<LibraryEngine>) -> Arc<dyn BlockingDevice> {
-    engine
+    call(|| {
+        let framework = framework.shared()?;
+        // SAFETY: the caller says that `path`, `options` and `name` are NULL or end with a NUL.
+        let (path, options, name) = unsafe {
+            (
+                bytes_of_text(path, "the path")?,
+                maybe(options, "the options")?,
+                maybe(name, "the name")?,
+            )
+        };
+        let (path, options) = (OsStr::from_bytes(path), options.unwrap_or_default());
+        register(&framework, LibraryDevice::open(path, options, name), check_every)
+    })
 }
 
 /// Returns a text, or `None` for NULL.
@@ -157,56 +165,11 @@ unsafe fn maybe<'a>(it: *const c_char, what: &str) -> Result<Option<&'a str>, Fa
     }
 }
 
-type Opened = Result<Arc<dyn BlockingDevice>, DeviceError>;
-
-/// Registers the device that `open` creates from a table, options and a name.
-///
-/// # Safety
-/// `options` and `name` are NULL or end with a NUL.
-unsafe fn register_table(
-    framework: Handle<Framework>,
-    table: *const c_void,
-    options: *const c_char,
-    name: *const c_char,
+fn register(
+    framework: &Framework,
+    device: Result<Arc<LibraryDevice>, DeviceError>,
     check_every: c_uint,
-    open: impl FnOnce(*const c_void, &str, Option<&str>) -> Opened,
 ) -> Result<(), Failure> {
-    let framework = framework.shared()?;
-    if table.is_null() {
-        return Err(Failure::argument("the table of the device is NULL"));
-    }
-    // SAFETY: the caller says that `options` and `name` are NULL or end with a NUL.
-    let (options, name) = unsafe { (maybe(options, "the options")?, maybe(name, "the name")?) };
-    let device = open(table, options.unwrap_or_default(), name);
-    register(&framework, device, check_every)
-}
-
-/// Registers the device that `open` creates from the library at a path, options and a name.
-///
-/// # Safety
-/// `path`, `options` and `name` are NULL or end with a NUL.
-unsafe fn register_library(
-    framework: Handle<Framework>,
-    path: *const c_char,
-    options: *const c_char,
-    name: *const c_char,
-    check_every: c_uint,
-    open: impl FnOnce(&OsStr, &str, Option<&str>) -> Opened,
-) -> Result<(), Failure> {
-    let framework = framework.shared()?;
-    // SAFETY: the caller says that `path`, `options` and `name` are NULL or end with a NUL.
-    let (path, options, name) = unsafe {
-        (
-            bytes_of_text(path, "the path")?,
-            maybe(options, "the options")?,
-            maybe(name, "the name")?,
-        )
-    };
-    let device = open(OsStr::from_bytes(path), options.unwrap_or_default(), name);
-    register(&framework, device, check_every)
-}
-
-fn register(framework: &Framework, device: Opened, check_every: c_uint) -> Result<(), Failure> {
     let device = device.map_err(|error| Failure::new(Code::Device, error.to_string()))?;
     let check = match check_every {
         1 => Check::All,

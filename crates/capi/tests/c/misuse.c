@@ -151,8 +151,6 @@ static void handles(oarlock_accelerator *a, oarlock_cipher *c, oarlock_aead *e, 
     IS(oarlock_framework_new(a, &new_framework), H);
     IS(oarlock_framework_register(f, (void *)data, NULL, NULL, 0), H);
     IS(oarlock_framework_load(f, "/nowhere", NULL, NULL, 0), H);
-    IS(oarlock_framework_register_keys(f, (void *)data, NULL, NULL, 0), H);
-    IS(oarlock_framework_load_keys(f, "/nowhere", NULL, NULL, 0), H);
     IS(oarlock_framework_submit_sign(f, s, &job, "pss-sha256", data, 1), H);
     IS(oarlock_framework_submit_sign(framework, s, &job, "pss-sha256", data, 1), H);
     IS(oarlock_framework_submit_sign_digest(f, s, &job, "pss-sha256", data, 32), H);
@@ -331,10 +329,6 @@ static void arguments(void)
     IS(oarlock_framework_load(framework, NULL, NULL, NULL, 0), A);
     IS(oarlock_framework_load(framework, "/nowhere/at/all.so", NULL, NULL, 0), OARLOCK_E_DEVICE);
     IS(oarlock_framework_load(framework, "libm.so.6", NULL, NULL, 0), OARLOCK_E_DEVICE);
-    IS(oarlock_framework_register_keys(framework, NULL, NULL, NULL, 0), A);
-    IS(oarlock_framework_register_keys(framework, (void *)data, NULL, NULL, 0), OARLOCK_E_DEVICE);
-    IS(oarlock_framework_load_keys(framework, NULL, NULL, NULL, 0), A);
-    IS(oarlock_framework_load_keys(framework, "libm.so.6", NULL, NULL, 0), OARLOCK_E_DEVICE);
     IS(oarlock_framework_submit_sign(framework, private_key, NULL, "pss-sha256", data, 1), A);
     IS(oarlock_framework_submit_sign(framework, private_key, &job, NULL, data, 1), A);
     IS(oarlock_framework_submit_sign(framework, private_key, &job, "pss-sha1", data, 1), A);

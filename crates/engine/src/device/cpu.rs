@@ -6,7 +6,7 @@ use oarlock_kernels::cpu::Cpu;
 use oarlock_kernels::modexp::LANES;
 
 use super::lanes::Lanes;
-use super::public_key::{Answer, PublicKeyDevice, PublicKeyOffer};
+use super::blocking::{Answer, BlockingDevice, PublicKeyOffer};
 use super::software::public_key::reason;
 use crate::work::request::PublicKeyRequest;
 use crate::work::shape::Shape;
@@ -33,12 +33,12 @@ impl CpuDevice {
 }
 
 /// Computes up to eight requests at once in lanes where that pays, otherwise one after the other by aws-lc.
-impl PublicKeyDevice for CpuDevice {
+impl BlockingDevice for CpuDevice {
     fn name(&self) -> &str {
         "cpu"
     }
 
-    fn offer(&self, shape: &Shape) -> Option<PublicKeyOffer> {
+    fn offer_public_key(&self, shape: &Shape) -> Option<PublicKeyOffer> {
         let (key, lanes) = (shape.batch_key()?, self.lanes());
         let latency = lanes.cost(key);
         let (size, took) = lanes.best_batch(key);
@@ -53,7 +53,7 @@ impl PublicKeyDevice for CpuDevice {
         key.map_or(1, |key| self.lanes().batch_size(key, waiting.max(1)))
     }
 
-    fn run(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
+    fn run_public_key(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
         for (first, group) in (0..).step_by(LANES).zip(batch.chunks(LANES)) {
             let key = group[0].target().batch_key();
             self.lanes().run(key, group, &mut |place, power| {

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use super::public_key::{PublicKeyDevice, complete};
+use super::blocking::{BlockingDevice, complete};
 use crate::Error;
 use crate::work::request::PublicKeyRequest;
 use crate::work::rsa::key::{Holder, RsaPrivateKey, RsaPublicKey, digest};
 
 /// The device that holds a key, and the device's ID for the key.
 struct Held {
-    device: Arc<dyn PublicKeyDevice>,
+    device: Arc<dyn BlockingDevice>,
     name: Arc<str>,
     id: Vec<u8>,
     batches: bool,
@@ -40,7 +40,7 @@ impl Holder for Held {
 }
 
 /// Returns the device that holds the private key of a request.
-pub(crate) fn device_of(request: &PublicKeyRequest) -> Option<&Arc<dyn PublicKeyDevice>> {
+pub(crate) fn device_of(request: &PublicKeyRequest) -> Option<&Arc<dyn BlockingDevice>> {
     let holder: &dyn Any = request.private_key()?.holder()?;
     holder.downcast_ref::<Held>().map(|held| &held.device)
 }
@@ -55,7 +55,7 @@ impl RsaPrivateKey {
     /// # Errors
     /// [`Error::DeviceFailed`] if the device lacks the key or has a different one.
     pub fn held(
-        device: Arc<dyn PublicKeyDevice>,
+        device: Arc<dyn BlockingDevice>,
         id: Vec<u8>,
         public: RsaPublicKey,
     ) -> Result<Self, Error> {
@@ -77,7 +77,7 @@ impl RsaPrivateKey {
 }
 
 fn complete_one(
-    device: &dyn PublicKeyDevice,
+    device: &dyn BlockingDevice,
     request: &PublicKeyRequest,
 ) -> Result<Zeroizing<Vec<u8>>, Error> {
     let mut power = Err(Error::Cancelled);

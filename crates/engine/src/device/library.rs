@@ -2,41 +2,39 @@
 //! preconditions.
 #![allow(unsafe_code)]
 
-mod engine;
+mod data;
 mod guarded;
+mod powers;
+mod table;
 
-use std::error::Error;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fmt;
-use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use libloading::Library;
-use zeroize::Zeroizing;
-
-pub use self::engine::LibraryEngine;
 use self::guarded::Guarded;
+use self::table::Functions;
+use super::blocking::{Answer, BlockingDevice, PublicKeyOffer};
 use super::error::DeviceError;
-use super::public_key::{Answer, PublicKeyDevice, PublicKeyOffer};
+use super::queued::{QueueOffer, Task};
 use super::rates::Rates;
-use crate::aws_lc::rsa::RsaSecretPrimes;
+use crate::work::operation::Service;
 use crate::work::request::PublicKeyRequest;
-use crate::work::shape::{PublicKeyOperation, Shape};
+use crate::work::shape::Shape;
 use oarlock_threads::process;
 
-/// A device in a shared library, loaded by path. It computes requests whose keys' numbers it receives, and none for keys
-/// held by a device.
+/// A device in a shared library, for ciphers, AEADs, MACs, hashes and chains of them, for powers, or for both. It receives the
+/// keys of its requests, and serves none for keys held by a device.
 ///
 /// The library becomes part of this process and stays loaded. It can do whatever the process can, and its faults are the
 /// process's faults. Load only libraries that you trust as your own code. A library that writes outside the buffers for its
 /// result or error ends the process (`abort`). A forked child must open its own devices.
 ///
 /// ```no_run
-/// use oarlock::device::{LibraryDevice, complete};
-/// use oarlock::device::PublicKeyRequest;
+/// use oarlock::Accelerator;
+/// use oarlock::device::{LibraryDevice, PublicKeyRequest, complete};
+/// use oarlock::framework::{Blocking, Check, Framework};
 /// use oarlock::rsa::{Hash, RsaPrivateKey, SignatureScheme};
 ///
 /// let device = LibraryDevice::open("/usr/lib/oarlock/openssl.so", "capacity=2", None)?;
@@ -45,6 +43,9 @@ use oarlock_threads::process;
 /// let scheme = SignatureScheme::Pkcs1(Hash::Sha256);
 /// let request = PublicKeyRequest::sign(&key, scheme, b"a message").expect("a request");
 /// complete(&*device, &[&request], &mut |_, signature| println!("{signature:?}"));
+///
+/// let framework = Framework::new(&Accelerator::builder().build().expect("the defaults"));
+/// framework.register(std::sync::Arc::new(Blocking::new(device)), Check::Sample(64)).expect("a new name");
 /// # Ok::<(), oarlock::device::DeviceError>(())
 /// ```
 pub struct LibraryDevice {
@@ -63,7 +64,7 @@ pub struct LibraryDevice {
 }
 
 // SAFETY: any thread may pass `device` to the library's functions, and several may do so at once (oarlock_device.h,
-// oarlock_device_table_v1); the other fields are `Send`.
+// oarlock_device_table_v2); the other fields are `Send`.
 unsafe impl Send for LibraryDevice {}
 // SAFETY: the header allows concurrent calls with the same `device`; the other fields are `Sync`.
 unsafe impl Sync for LibraryDevice {}
@@ -82,13 +83,8 @@ impl LibraryDevice {
     ) -> Result<Arc<Self>, DeviceError> {
         let path = path.as_ref();
         let refused = |what: String| DeviceError(format!("{}: {what}", path.display()));
-        let (functions, own_name) = load(path).map_err(&refused)?;
-        Self::with(
-            functions,
-            path,
-            options,
-            name.map_or(own_name, str::to_owned),
-        )
+        let (functions, own_name) = table::load(path).map_err(refused)?;
+        Self::with(functions, path, options, name.unwrap_or(&own_name))
     }
 
     /// Opens a device from a table inside this program. `name` replaces the table's own name.
@@ -105,23 +101,36 @@ impl LibraryDevice {
         name: Option<&str>,
     ) -> Result<Arc<Self>, DeviceError> {
         // SAFETY: the caller guarantees that `table` is null or a device's table, as the header describes it.
-        let read = unsafe { read(table.cast()) };
+        let read = unsafe { table::read(table.cast()) };
         let (functions, own_name) =
             read.map_err(|what| DeviceError(format!("a table of a device: {what}")))?;
         let path = Path::new(&own_name);
-        let name = name.unwrap_or(&own_name).to_owned();
-        Self::with(functions, path, options, name)
+        Self::with(functions, path, options, name.unwrap_or(&own_name))
     }
 
     fn with(
         functions: Functions,
         path: &Path,
         options: &str,
-        name: String,
+        name: &str,
     ) -> Result<Arc<Self>, DeviceError> {
-        let (device, capacity) = opened(functions.open, functions.capacity, path, options)?;
+        process::watch_forks();
+        let refused = |what: String| DeviceError(format!("{}: {what}", path.display()));
+        let options = CString::new(options)
+            .map_err(|_| refused("options cannot have a zero byte in them".into()))?;
+        let mut device = ptr::null_mut();
+        let opened = said_by(path, |error, error_len| {
+            // SAFETY: `options` is a string, `device` a place for the handle, and the error buffer has the length passed.
+            unsafe { (functions.open)(options.as_ptr(), &mut device, error, error_len) }
+        });
+        opened.map_err(|said| refused(format!("it opens no device: {said}")))?;
+        let device =
+            NonNull::new(device).ok_or_else(|| refused("it has opened a device of NULL".into()))?;
+        // SAFETY: the device is open.
+        let capacity = unsafe { (functions.capacity)(device.as_ptr()) };
+        // From here on the drop of this value closes the device.
         let device = Self {
-            name,
+            name: name.to_owned(),
             path: path.to_owned(),
             functions,
             device,
@@ -131,124 +140,27 @@ impl LibraryDevice {
             rates: Rates::new(),
             generation: process::fork_generation(),
         };
-        has_capacity(capacity, path)?;
+        if capacity == 0 {
+            return Err(refused(
+                "it says that its device has a capacity of 0".into(),
+            ));
+        }
         Ok(Arc::new(device))
     }
 
-    /// Returns how many requests the device computes at once. Further callers wait.
-    pub fn capacity(&self) -> usize {
-        self.capacity
+    /// Whether this process is a forked child of the one that opened the device.
+    fn is_inherited(&self) -> bool {
+        self.generation != process::fork_generation()
     }
 
-    fn kind(&self, shape: &Shape) -> Option<Function> {
-        match shape.operation {
-            PublicKeyOperation::Held(_) => None,
-            PublicKeyOperation::PrivateByPrimes if self.functions.power_crt.is_some() => {
-                Some(Function::PowerCrt)
-            }
-            PublicKeyOperation::PrivateByPrimes | PublicKeyOperation::PrivateByExponent => {
-                Some(Function::Power)
-            }
-            PublicKeyOperation::Public | PublicKeyOperation::Power => {
-                let is_short = shape.exponent_bits <= SHORT_BITS_MAX;
-                Some(if is_short {
-                    Function::PowerShort
-                } else {
-                    Function::Power
-                })
-            }
-        }
-    }
-
-    fn power(&self, request: &PublicKeyRequest) -> Result<Zeroizing<Vec<u8>>, DeviceError> {
-        if self.generation != process::fork_generation() {
-            return Err(DeviceError(
+    /// Returns an error in a forked child of the process that opened the device.
+    fn check_process(&self) -> Result<(), DeviceError> {
+        match self.is_inherited() {
+            true => Err(DeviceError(
                 "opened before a fork, and of no use in the child: fork first, open it then".into(),
-            ));
+            )),
+            false => Ok(()),
         }
-        let shape = request.shape();
-        let kind = self.kind(&shape);
-        let kind = kind.ok_or_else(|| DeviceError("the key is held by a device".into()))?;
-        let (exponent, primes) = match request.private_key() {
-            None => (request.exponent().unwrap_or_default(), None),
-            Some(key) => {
-                let numbers = key
-                    .secret_numbers()
-                    .map_err(|error| DeviceError(error.to_string()))?
-                    .ok_or_else(|| DeviceError("the key is held by a device".into()))?;
-                (numbers.d, numbers.primes)
-            }
-        };
-        let _turn = self.turn();
-        self.rates.time(kind as usize, shape.modulus_bits, || {
-            match (self.functions.power_crt, &primes) {
-                (Some(power_crt), Some(primes)) => self.call_crt(power_crt, request, primes),
-                _ => self.call(request, &exponent),
-            }
-        })
-    }
-
-    fn call(
-        &self,
-        request: &PublicKeyRequest,
-        exponent: &[u8],
-    ) -> Result<Zeroizing<Vec<u8>>, DeviceError> {
-        let (base, modulus) = (request.base(), request.modulus());
-        let mut result = Guarded::new(modulus.len());
-        let done = said_by(&self.path, |error, error_len| {
-            // SAFETY: the device is open; base, modulus and result have the length passed for the modulus, and exponent and
-            // error have the lengths passed with them.
-            unsafe {
-                (self.functions.power)(
-                    self.device.as_ptr(),
-                    base.as_ptr(),
-                    exponent.as_ptr(),
-                    exponent.len(),
-                    modulus.as_ptr(),
-                    modulus.len(),
-                    result.as_mut_ptr(),
-                    error,
-                    error_len,
-                )
-            }
-        });
-        let result = result.checked(&self.path, "result");
-        done.map_err(DeviceError)?;
-        Ok(Zeroizing::new(result.to_vec()))
-    }
-
-    fn call_crt(
-        &self,
-        power_crt: PowerCrt,
-        request: &PublicKeyRequest,
-        primes: &RsaSecretPrimes,
-    ) -> Result<Zeroizing<Vec<u8>>, DeviceError> {
-        let (base, modulus) = (request.base(), request.modulus());
-        let mut result = Guarded::new(modulus.len());
-        let done = said_by(&self.path, |error, error_len| {
-            // SAFETY: the device is open; base, modulus and result have the length passed for the modulus, the five numbers
-            // have the length of the first (RsaSecretPrimes), and the error has the length passed with it.
-            unsafe {
-                power_crt(
-                    self.device.as_ptr(),
-                    base.as_ptr(),
-                    modulus.as_ptr(),
-                    modulus.len(),
-                    primes.p.as_ptr(),
-                    primes.q.as_ptr(),
-                    primes.dp.as_ptr(),
-                    primes.dq.as_ptr(),
-                    primes.qinv.as_ptr(),
-                    primes.p.len(),
-                    result.as_mut_ptr(),
-                    error,
-                    error_len,
-                )
-            }
-        });
-        let result = result.checked(&self.path, "result");
-        done.map_err(DeviceError)?;
-        Ok(Zeroizing::new(result.to_vec()))
     }
 
     /// Waits until the library accepts another call.
@@ -269,27 +181,41 @@ impl LibraryDevice {
     }
 }
 
-impl PublicKeyDevice for LibraryDevice {
+impl BlockingDevice for LibraryDevice {
     fn name(&self) -> &str {
         &self.name
     }
 
-    fn offer(&self, shape: &Shape) -> Option<PublicKeyOffer> {
-        if self.generation != process::fork_generation() {
-            return None;
-        }
-        let kind = self.kind(shape)?;
-        let (latency_us, device) = (self.functions.latency_us, self.device.as_ptr());
-        // SAFETY: the device is open.
-        let us = unsafe { latency_us(device, kind as c_int, shape.modulus_bits) };
-        let first = Duration::from_micros(us);
-        let bits = shape.modulus_bits;
-        (us != 0).then(|| self.rates.offer(kind as usize, bits, first, self.capacity))
+    fn capacity(&self) -> usize {
+        self.capacity
     }
 
-    fn run(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
+    fn offer(&self, service: Service) -> Option<QueueOffer> {
+        match self.is_inherited() {
+            true => None,
+            false => self.data_offer(service),
+        }
+    }
+
+    fn run(&self, mut task: Task) {
+        let done = self.check_process().and_then(|()| {
+            let _turn = self.turn();
+            self.crypt(&mut task)
+        });
+        task.complete(done);
+    }
+
+    fn offer_public_key(&self, shape: &Shape) -> Option<PublicKeyOffer> {
+        match self.is_inherited() {
+            true => None,
+            false => self.power_offer(shape),
+        }
+    }
+
+    fn run_public_key(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
         for (place, request) in batch.iter().enumerate() {
-            answer(place, self.power(request));
+            let power = self.check_process().and_then(|()| self.power(request));
+            answer(place, power);
         }
     }
 }
@@ -297,7 +223,7 @@ impl PublicKeyDevice for LibraryDevice {
 impl Drop for LibraryDevice {
     fn drop(&mut self) {
         // A device inherited by fork is closed by the parent.
-        if self.generation == process::fork_generation() {
+        if !self.is_inherited() {
             // SAFETY: the device is open, and nothing else closes it.
             unsafe { (self.functions.close)(self.device.as_ptr()) };
         }
@@ -323,219 +249,6 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// The functions, as `oarlock_device.h` numbers them.
-#[derive(Clone, Copy)]
-enum Function {
-    Power = 0,
-    PowerCrt = 1,
-    PowerShort = 2,
-}
-
-/// The C type `oarlock_device_table_v1`.
-#[repr(C)]
-struct FunctionTable {
-    size: usize,
-    abi_version: u32,
-    name: *const c_char,
-    open: Option<Open>,
-    close: Option<Close>,
-    capacity: Option<Capacity>,
-    latency_us: Option<LatencyUs>,
-    power: Option<Power>,
-    power_crt: Option<PowerCrt>,
-}
-
-/// The head of every table, in all versions.
-#[repr(C)]
-struct FunctionTableHead {
-    size: usize,
-    abi_version: u32,
-}
-
-/// The functions of a table. Only one is optional.
-struct Functions {
-    open: Open,
-    close: Close,
-    capacity: Capacity,
-    latency_us: LatencyUs,
-    power: Power,
-    power_crt: Option<PowerCrt>,
-}
-
-type Open = unsafe extern "C" fn(*const c_char, *mut *mut c_void, *mut c_char, usize) -> c_int;
-type Close = unsafe extern "C" fn(*mut c_void);
-type Capacity = unsafe extern "C" fn(*mut c_void) -> usize;
-type LatencyUs = unsafe extern "C" fn(*mut c_void, c_int, usize) -> u64;
-type Power = unsafe extern "C" fn(
-    *mut c_void,
-    *const u8,
-    *const u8,
-    usize,
-    *const u8,
-    usize,
-    *mut u8,
-    *mut c_char,
-    usize,
-) -> c_int;
-type PowerCrt = unsafe extern "C" fn(
-    *mut c_void,
-    *const u8,
-    *const u8,
-    usize,
-    *const u8,
-    *const u8,
-    *const u8,
-    *const u8,
-    *const u8,
-    usize,
-    *mut u8,
-    *mut c_char,
-    usize,
-) -> c_int;
-
-/// Loads the library at `path`. It is never unloaded, because its own threads may run until the process ends.
-fn library(path: &Path) -> Result<ManuallyDrop<Library>, String> {
-    // SAFETY: loading runs code of the library. The caller vouches for that code, as the documentation of `LibraryDevice`
-    // demands; no other proof exists.
-    let library = unsafe { Library::new(path) }.map_err(|error| {
-        // libloading wraps the loader's message as its source.
-        let cause = error
-            .source()
-            .map_or_else(|| error.to_string(), ToString::to_string);
-        format!("cannot be loaded: {cause}")
-    })?;
-    Ok(ManuallyDrop::new(library))
-}
-
-/// Checks the head of a table of `version`, whose type has `bytes` bytes.
-///
-/// # Safety
-/// `table` is null or a table of some version.
-unsafe fn check_head(
-    table: *const FunctionTableHead,
-    version: u32,
-    bytes: usize,
-) -> Result<(), String> {
-    if table.is_null() {
-        return Err(format!(
-            "it cannot work on this machine: its oarlock_device_v{version} gives no table"
-        ));
-    }
-    // SAFETY: every version's table begins with this head, and it does not change.
-    let FunctionTableHead { size, abi_version } = unsafe { table.read_unaligned() };
-    if abi_version != version {
-        return Err(format!(
-            "its table is of version {abi_version}, and this program takes {version}: build it \
-             with the oarlock_device.h of this program"
-        ));
-    }
-    if size < bytes {
-        return Err(format!(
-            "its table has {size} bytes, and one of version {version} has {bytes}"
-        ));
-    }
-    Ok(())
-}
-
-/// Returns the name in a table.
-///
-/// # Safety
-/// `name` is null or a string that belongs to the library, which stays loaded.
-unsafe fn name_of(name: *const c_char) -> Result<String, String> {
-    if name.is_null() {
-        return Err("its table has no name".into());
-    }
-    // SAFETY: the name is not null, and the caller guarantees that it is a string of the library. strnlen stops at its end
-    // or after NAME_BYTES_MAX + 1 bytes.
-    let name = unsafe {
-        let len = libc::strnlen(name, NAME_BYTES_MAX + 1);
-        std::slice::from_raw_parts(name.cast::<u8>(), len)
-    };
-    if name.is_empty() || name.len() > NAME_BYTES_MAX {
-        return Err(format!(
-            "its name is empty or longer than {NAME_BYTES_MAX} bytes"
-        ));
-    }
-    let name = std::str::from_utf8(name).map_err(|_| "its name is not in UTF-8")?;
-    if name.contains(char::is_control) {
-        return Err(format!("its name has a control character: {name:?}"));
-    }
-    Ok(name.to_owned())
-}
-
-/// Returns the functions of the library at `path`, and its name.
-fn load(path: &Path) -> Result<(Functions, String), String> {
-    let library = library(path)?;
-    // SAFETY: this is the type that the header declares for the function of this name.
-    let table = unsafe {
-        library.get::<unsafe extern "C" fn() -> *const FunctionTable>(b"oarlock_device_v1\0")
-    };
-    let table =
-        table.map_err(|_| "no library of a device: it has no oarlock_device_v1".to_owned())?;
-    // SAFETY: the function has no preconditions.
-    let table = unsafe { table() };
-    // SAFETY: the table comes from the library, which stays loaded.
-    unsafe { read(table) }
-}
-
-/// Returns the functions of a table, and its name.
-///
-/// # Safety
-/// `table` is null, or a table of some version that does not change and stays valid until the process ends.
-unsafe fn read(table: *const FunctionTable) -> Result<(Functions, String), String> {
-    // SAFETY: a table of any version begins with a head, and the caller guarantees that it is null or a table.
-    unsafe { check_head(table.cast(), ABI_VERSION, size_of::<FunctionTable>()) }?;
-    // SAFETY: the head's version and size match this type, and the table does not change.
-    let table = unsafe { table.read_unaligned() };
-    let lacks = |function: &str| format!("its table has no {function}");
-    // SAFETY: the name is part of a table, which stays valid.
-    let name = unsafe { name_of(table.name) }?;
-    let functions = Functions {
-        open: table.open.ok_or_else(|| lacks("open"))?,
-        close: table.close.ok_or_else(|| lacks("close"))?,
-        capacity: table.capacity.ok_or_else(|| lacks("capacity"))?,
-        latency_us: table.latency_us.ok_or_else(|| lacks("latency_us"))?,
-        power: table.power.ok_or_else(|| lacks("power"))?,
-        power_crt: table.power_crt,
-    };
-    Ok((functions, name))
-}
-
-/// Opens a device and asks for its capacity.
-fn opened(
-    open: Open,
-    capacity: Capacity,
-    path: &Path,
-    options: &str,
-) -> Result<(NonNull<c_void>, usize), DeviceError> {
-    process::watch_forks();
-    let refused = |what: String| DeviceError(format!("{}: {what}", path.display()));
-    let options = CString::new(options)
-        .map_err(|_| refused("options cannot have a zero byte in them".into()))?;
-    let mut device = ptr::null_mut();
-    let opened = said_by(path, |error, error_len| {
-        // SAFETY: `options` is a string, `device` a place for the handle, and the error buffer has the length passed.
-        unsafe { open(options.as_ptr(), &mut device, error, error_len) }
-    });
-    opened.map_err(|said| refused(format!("it opens no device: {said}")))?;
-    let device =
-        NonNull::new(device).ok_or_else(|| refused("it has opened a device of NULL".into()))?;
-    // SAFETY: the device is open.
-    let capacity = unsafe { capacity(device.as_ptr()) };
-    Ok((device, capacity))
-}
-
-/// Checks the capacity. Call it once an owner exists that closes the device.
-fn has_capacity(capacity: usize, path: &Path) -> Result<(), DeviceError> {
-    if capacity > 0 {
-        return Ok(());
-    }
-    Err(DeviceError(format!(
-        "{}: it says that its device has a capacity of 0",
-        path.display()
-    )))
-}
-
 /// Calls a function of the library at `path` that returns one, or zero with a reason in a buffer.
 fn said_by(path: &Path, call: impl FnOnce(*mut c_char, usize) -> c_int) -> Result<(), String> {
     let mut buffer = Guarded::new(ERROR_BYTES);
@@ -557,8 +270,4 @@ fn said_by(path: &Path, call: impl FnOnce(*mut c_char, usize) -> c_int) -> Resul
     })
 }
 
-const ABI_VERSION: u32 = 1;
 const ERROR_BYTES: usize = 256;
-const NAME_BYTES_MAX: usize = 255;
-/// The limit on exponents, from OARLOCK_DEVICE_POWER_SHORT.
-const SHORT_BITS_MAX: usize = 64;

@@ -1,11 +1,11 @@
 //! Devices: what computes requests.
 //!
-//! A session of a cipher opens on the [`CipherDevice`] that is expected to be fastest, and stays there. Requests for public
-//! keys go to a [`PublicKeyDevice`]. Devices with queues of their own are registered with a
+//! A session of a cipher opens on the [`CipherDevice`] that is expected to be fastest, and stays there. Devices with queues of
+//! their own, and [`BlockingDevice`]s with a queue in front of them, are registered with a
 //! [`Framework`](crate::framework::Framework), and may be withdrawn while it runs: no request is lost.
 
 #[cfg(feature = "rsa")]
-mod adapters;
+mod blocking;
 pub(crate) mod ciphers;
 #[cfg(feature = "rsa")]
 pub(crate) mod compute;
@@ -22,8 +22,6 @@ mod library;
 #[cfg(feature = "pkcs11")]
 mod pkcs11;
 #[cfg(feature = "rsa")]
-mod public_key;
-#[cfg(feature = "rsa")]
 pub(crate) mod queued;
 #[cfg(any(feature = "library", feature = "pkcs11"))]
 mod rates;
@@ -35,18 +33,16 @@ mod software;
 
 pub use oarlock_kernels::cpu::{Cpu, Feature};
 
-#[cfg(feature = "rsa")]
-pub use self::adapters::PublicKeys;
 pub use self::ciphers::{CipherDevice, CipherOffer};
 #[cfg(feature = "rsa")]
 pub use self::cpu::CpuDevice;
 pub use self::error::DeviceError;
 #[cfg(feature = "library")]
-pub use self::library::{LibraryDevice, LibraryEngine};
+pub use self::library::LibraryDevice;
 #[cfg(feature = "pkcs11")]
 pub use self::pkcs11::{Pkcs11Device, Pkcs11Options, TokenKey, TokenName};
 #[cfg(feature = "rsa")]
-pub use self::public_key::{Answer, PublicKeyDevice, PublicKeyOffer, complete};
+pub use self::blocking::{Answer, BlockingDevice, PublicKeyOffer, complete};
 #[cfg(feature = "simulated")]
 #[doc(hidden)]
 pub use self::simulated::BareQueue;

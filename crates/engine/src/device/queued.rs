@@ -94,26 +94,6 @@ pub trait QueuedDevice: Send + Sync {
     }
 }
 
-/// A backend whose calls return when the work is done. [`Blocking`](crate::framework::Blocking) puts a queue in front of it.
-pub trait BlockingDevice: Send + Sync + 'static {
-    /// The device's name, as for [`QueuedDevice::name`].
-    fn name(&self) -> &str;
-
-    /// Returns how many calls the device accepts at once; at least 1.
-    fn capacity(&self) -> usize;
-
-    /// Returns the offer for requests of a service, as [`QueuedDevice::offer`] does.
-    fn offer(&self, service: Service) -> Option<QueueOffer>;
-
-    /// Returns the offer for public-key requests, as [`QueuedDevice::offer_public_key`] does.
-    fn offer_public_key(&self, _request: &PublicKeyRequest) -> Option<QueueOffer> {
-        None
-    }
-
-    /// Computes a task and answers it.
-    fn run(&self, task: Task);
-}
-
 /// A device's offer for requests of a service, used until they are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueOffer {
@@ -249,6 +229,14 @@ impl Task {
     pub fn public_key(&self) -> Option<&PublicKeyRequest> {
         match &self.what {
             What::PublicKey(request) => Some(request),
+            What::Data { .. } => None,
+        }
+    }
+
+    /// Returns the public-key request, to be kept while the task is answered.
+    pub(crate) fn shared_public_key(&self) -> Option<Arc<PublicKeyRequest>> {
+        match &self.what {
+            What::PublicKey(request) => Some(Arc::clone(request)),
             What::Data { .. } => None,
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::public_key::PublicKeyOffer;
+use super::blocking::PublicKeyOffer;
 use crate::learn::Median;
 
 /// The medians of a device, by kind of request and length of the modulus.

@@ -30,7 +30,7 @@ use self::schedule::Schedule;
 #[doc(hidden)]
 pub use self::shared::BareQueue;
 use super::error::DeviceError;
-use super::public_key::{Answer, PublicKeyDevice, PublicKeyOffer};
+use super::blocking::{Answer, BlockingDevice, PublicKeyOffer};
 use super::software::SoftwareDevice;
 use crate::Error;
 use crate::work::request::PublicKeyRequest;
@@ -40,7 +40,7 @@ use crate::work::shape::Shape;
 /// parallel and faulty devices.
 ///
 /// aws-lc computes the results within the board's time. Answers come later on a machine too busy for that, and for numbers
-/// that take aws-lc longer. Requests are served in order of arrival. [`run`](PublicKeyDevice::run) blocks its caller, so
+/// that take aws-lc longer. Requests are served in order of arrival. [`run`](BlockingDevice::run) blocks its caller, so
 /// keeping the board busy takes one thread for each coprocessor and one or two more.
 ///
 /// # Example
@@ -49,7 +49,7 @@ use crate::work::shape::Shape;
 /// ```
 /// use std::time::Duration;
 /// use oarlock::device::{
-///     Fault, Host, Injection, PublicKeyDevice, SimulatedBoard, SimulatedDevice, When, complete,
+///     Fault, Host, Injection, BlockingDevice, SimulatedBoard, SimulatedDevice, When, complete,
 /// };
 /// use oarlock::device::PublicKeyRequest;
 /// use oarlock::rsa::RsaPrivateKey;
@@ -67,7 +67,7 @@ use crate::work::shape::Shape;
 /// let key = RsaPrivateKey::from_pem(include_str!("../../../oarlock/tests/keys/rsa1024.pem"))?;
 /// let request = PublicKeyRequest::raw_private(&key, &[2])?;
 /// complete(&device, &[&request], &mut |_, power| assert_eq!(power.unwrap().len(), 128));
-/// assert_eq!(device.offer(&request.shape()).unwrap().latency, Duration::from_millis(2));
+/// assert_eq!(device.offer_public_key(&request.shape()).unwrap().latency, Duration::from_millis(2));
 /// # Ok::<(), oarlock::Error>(())
 /// ```
 pub struct SimulatedDevice {
@@ -157,7 +157,7 @@ impl SimulatedDevice {
         }
         let mut power = Err(DeviceError("aws-lc gave no result".into()));
         self.software
-            .run(&[request], &mut |_, result| power = result);
+            .run_public_key(&[request], &mut |_, result| power = result);
         let late_by = match fault {
             Some(Fault::Late(late_by)) => late_by,
             _ => Duration::ZERO,
@@ -223,14 +223,18 @@ impl SimulatedDevice {
 
 /// Serves a batch one request after the other on each calling thread. Results are checked by the caller, because the board
 /// may be set to return wrong ones.
-impl PublicKeyDevice for SimulatedDevice {
+impl BlockingDevice for SimulatedDevice {
     fn name(&self) -> &str {
         &self.name
     }
 
+    fn capacity(&self) -> usize {
+        self.board.coprocessors
+    }
+
     /// Offers all that aws-lc can compute, in the board's time. A dead board still offers it.
-    fn offer(&self, shape: &Shape) -> Option<PublicKeyOffer> {
-        self.software.offer(shape)?;
+    fn offer_public_key(&self, shape: &Shape) -> Option<PublicKeyOffer> {
+        self.software.offer_public_key(shape)?;
         // An exponent without bits takes no time.
         let latency = self.board.latency_of(shape).max(Duration::from_nanos(1));
         Some(PublicKeyOffer {
@@ -239,7 +243,7 @@ impl PublicKeyDevice for SimulatedDevice {
         })
     }
 
-    fn run(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
+    fn run_public_key(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
         for (place, request) in batch.iter().enumerate() {
             self.serve(request, &mut |power| answer(place, power));
         }

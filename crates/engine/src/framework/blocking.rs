@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use crate::device::DeviceError;
-use crate::device::queued::{BlockingDevice, QueueOffer, QueuedDevice, Task};
+use crate::device::queued::{QueueOffer, QueuedDevice, Task};
+use crate::device::{BlockingDevice, DeviceError};
 use crate::work::operation::Service;
 use crate::work::request::PublicKeyRequest;
 use oarlock_threads::pool::Background;
@@ -71,7 +72,14 @@ impl QueuedDevice for Blocking {
     }
 
     fn offer_public_key(&self, request: &PublicKeyRequest) -> Option<QueueOffer> {
-        self.shared.device.offer_public_key(request)
+        let offer = self.shared.device.offer_public_key(&request.shape())?;
+        let per_request = Duration::try_from_secs_f64(1.0 / offer.per_second).unwrap_or_default();
+        Some(QueueOffer {
+            latency: offer.latency.saturating_sub(per_request),
+            per_request,
+            key_setup: Duration::ZERO,
+            bytes_per_second: u64::MAX,
+        })
     }
 
     fn submit(&self, task: Task) -> Result<(), Task> {
@@ -114,23 +122,58 @@ impl Shared {
     fn locked(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Takes the first task and, if it is for a public key, as many others of its shape as the device computes together.
+    /// Returns none if none waits.
+    fn next_batch(&self, tasks: &mut VecDeque<Task>) -> Vec<Task> {
+        let mut batch = Vec::from_iter(tasks.pop_front());
+        let shape = |task: &Task| task.public_key().map(|request| request.shape());
+        let Some(first) = batch.first().and_then(shape) else {
+            return batch;
+        };
+        let is_alike = |task: &Task| shape(task).as_ref() == Some(&first);
+        let waiting = 1 + tasks.iter().filter(|task| is_alike(task)).count();
+        let size = self.device.batch_size(&first, waiting);
+        let mut at = 0;
+        while batch.len() < size && at < tasks.len() {
+            match is_alike(&tasks[at]) {
+                true => batch.extend(tasks.remove(at)),
+                false => at += 1,
+            }
+        }
+        batch
+    }
+
+    fn run_public_key(&self, batch: Vec<Task>, requests: Vec<Arc<PublicKeyRequest>>) {
+        let requests: Vec<_> = requests.iter().map(|request| &**request).collect();
+        let mut batch: Vec<_> = batch.into_iter().map(Some).collect();
+        self.device.run_public_key(&requests, &mut |place, power| {
+            if let Some(task) = batch.get_mut(place).and_then(Option::take) {
+                task.complete_power(power);
+            }
+        });
+    }
 }
 
 impl Background for Shared {
     fn work(&self, _: &mut dyn FnMut() -> bool) -> bool {
         loop {
-            let task = {
+            let mut batch = {
                 let mut queue = self.locked();
-                let Some(task) = queue.tasks.pop_front() else {
+                let batch = self.next_batch(&mut queue.tasks);
+                if batch.is_empty() {
                     queue.servers = queue.servers.saturating_sub(1);
                     return false;
-                };
-                queue.running += 1;
-                task
+                }
+                queue.running += batch.len();
+                batch
             };
-            // If the driver panics, the task is dropped, and its drop answers the request as failed.
-            let running = Running(self);
-            self.device.run(task);
+            // If the driver panics, the tasks are dropped, and their drop answers the requests as failed.
+            let running = Running(self, batch.len());
+            match batch.iter().map(Task::shared_public_key).collect() {
+                Some(requests) => self.run_public_key(batch, requests),
+                None => batch.drain(..).for_each(|task| self.device.run(task)),
+            }
             drop(running);
         }
     }
@@ -148,11 +191,12 @@ impl Background for Shared {
     }
 }
 
-struct Running<'a>(&'a Shared);
+/// Tasks that a thread runs, with their number.
+struct Running<'a>(&'a Shared, usize);
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        self.0.locked().running -= 1;
+        self.0.locked().running -= self.1;
     }
 }
 

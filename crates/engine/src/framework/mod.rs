@@ -54,7 +54,8 @@ pub use self::request::{Answer, Iv, OperationStats, Place, Request, SessionSpec}
 pub use self::session::FrameworkSession;
 use self::session::InFlight;
 use crate::Error;
-pub use crate::device::queued::{BlockingDevice, QueueOffer, QueuedDevice, Task};
+pub use crate::device::BlockingDevice;
+pub use crate::device::queued::{QueueOffer, QueuedDevice, Task};
 pub use crate::learn::BreakerState;
 use crate::plan::engine::Engine;
 pub use crate::work::buffers::Buffers;

@@ -21,7 +21,7 @@ use crate::Error;
 /// Bytes that a request owns. They are wiped on drop.
 pub(crate) type Buffer = Zeroizing<Vec<u8>>;
 
-/// A request for a [`PublicKeyDevice`](crate::device::PublicKeyDevice), submitted with
+/// A request for a [`BlockingDevice`](crate::device::BlockingDevice), submitted with
 /// [`complete`](crate::device::complete): a number to raise to a power, and the decoding of the result. Creating the request
 /// checks its input. Wiped on drop.
 pub struct PublicKeyRequest {

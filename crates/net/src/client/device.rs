@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use oarlock::device::PublicKeyRequest;
 use oarlock::device::{
-    Answer, DeviceError, PublicKeyDevice, PublicKeyOffer, PublicKeyOperation, Shape,
+    Answer, DeviceError, BlockingDevice, PublicKeyOffer, PublicKeyOperation, Shape,
 };
 use oarlock::rsa::{RsaPrivateKey, RsaPublicKey};
 use tokio::runtime::Runtime;
@@ -76,7 +76,7 @@ impl RemoteDevice {
                 message: format!("key {:?} of the server: {error}", key.id),
             };
             let public = RsaPublicKey::from_der(&key.public_key).map_err(failed)?;
-            let device = Arc::clone(self) as Arc<dyn PublicKeyDevice>;
+            let device = Arc::clone(self) as Arc<dyn BlockingDevice>;
             let held = RsaPrivateKey::held(device, key.id.clone().into_bytes(), public);
             Ok((key.id.clone(), held.map_err(failed)?))
         });
@@ -89,12 +89,16 @@ impl RemoteDevice {
     }
 }
 
-impl PublicKeyDevice for RemoteDevice {
+impl BlockingDevice for RemoteDevice {
     fn name(&self) -> &str {
         &self.name
     }
 
-    fn offer(&self, shape: &Shape) -> Option<PublicKeyOffer> {
+    fn capacity(&self) -> usize {
+        BATCH_MAX
+    }
+
+    fn offer_public_key(&self, shape: &Shape) -> Option<PublicKeyOffer> {
         let is_own =
             matches!(&shape.operation, PublicKeyOperation::Held(name) if **name == self.name);
         let latency = Duration::from_micros(self.latency_us.load(Ordering::Relaxed));
@@ -108,7 +112,7 @@ impl PublicKeyDevice for RemoteDevice {
         waiting.clamp(1, BATCH_MAX)
     }
 
-    fn run(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
+    fn run_public_key(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
         let began = Instant::now();
         let (sender, results) = mpsc::channel();
         for (place, request) in batch.iter().enumerate() {

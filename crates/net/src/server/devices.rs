@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use oarlock::device::PublicKeyRequest;
 use oarlock::device::{
-    Answer, CpuDevice, Host, LibraryDevice, Pkcs11Device, Pkcs11Options, PublicKeyDevice,
+    Answer, CpuDevice, Host, LibraryDevice, Pkcs11Device, Pkcs11Options, BlockingDevice,
     PublicKeyOffer, Shape, SimulatedBoard, SimulatedDevice, SoftwareDevice, TokenName, visible_cpu,
 };
 use oarlock::rsa::RsaPrivateKey;
@@ -14,7 +14,7 @@ use super::config::{DeviceConfig, DeviceEntry, Simulation};
 /// A device and the number of its worker threads.
 pub struct DeviceWorkers {
     /// The device.
-    pub device: Arc<dyn PublicKeyDevice>,
+    pub device: Arc<dyn BlockingDevice>,
     /// The number of threads that feed it. A device with coprocessors needs at least one for each.
     pub workers: usize,
     /// Whether it computes on the CPUs of this machine. If so, `workers` more threads compute long requests, and the
@@ -37,7 +37,7 @@ struct Opened {
     name: String,
     workers: usize,
     is_host: bool,
-    device: Arc<dyn PublicKeyDevice>,
+    device: Arc<dyn BlockingDevice>,
     /// The device as a token, if it is one.
     token: Option<Arc<Pkcs11Device>>,
 }
@@ -98,7 +98,7 @@ impl Opened {
         let DeviceEntry { name, workers, .. } = entry;
         let mut token = None;
         let cpu = visible_cpu().map_err(|error| error.to_string())?;
-        let device: Arc<dyn PublicKeyDevice> = match &entry.device {
+        let device: Arc<dyn BlockingDevice> = match &entry.device {
             DeviceConfig::Cpu => named(name, CpuDevice::new(cpu)),
             DeviceConfig::Software => named(name, SoftwareDevice::new()),
             DeviceConfig::Simulated(simulation) => {
@@ -159,28 +159,28 @@ fn board(simulation: &Simulation) -> SimulatedBoard {
     }
 }
 
-fn named(name: &str, device: impl PublicKeyDevice + 'static) -> Arc<dyn PublicKeyDevice> {
+fn named(name: &str, device: impl BlockingDevice + 'static) -> Arc<dyn BlockingDevice> {
     Arc::new(Named(name.to_owned(), Arc::new(device)))
 }
 
 /// A device under its name in the configuration.
-struct Named(String, Arc<dyn PublicKeyDevice>);
+struct Named(String, Arc<dyn BlockingDevice>);
 
-impl PublicKeyDevice for Named {
+impl BlockingDevice for Named {
     fn name(&self) -> &str {
         &self.0
     }
 
-    fn offer(&self, shape: &Shape) -> Option<PublicKeyOffer> {
-        self.1.offer(shape)
+    fn offer_public_key(&self, shape: &Shape) -> Option<PublicKeyOffer> {
+        self.1.offer_public_key(shape)
     }
 
     fn batch_size(&self, shape: &Shape, waiting: usize) -> usize {
         self.1.batch_size(shape, waiting)
     }
 
-    fn run(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
-        self.1.run(batch, answer);
+    fn run_public_key(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
+        self.1.run_public_key(batch, answer);
     }
 
     fn checks_results(&self) -> bool {

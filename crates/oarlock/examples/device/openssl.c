@@ -124,8 +124,8 @@ static int power_crt(void *device, const uint8_t *base, const uint8_t *modulus, 
   return ok || failed("OpenSSL's arithmetic failed", error, error_len);
 }
 
-const oarlock_device_table_v1 *oarlock_device_v1(void) {
-  static const oarlock_device_table_v1 table = {
+const oarlock_device_table_v2 *oarlock_device_v2(void) {
+  static const oarlock_device_table_v2 table = {
       .size = sizeof(table),
       .abi_version = OARLOCK_DEVICE_ABI_VERSION,
       .name = "openssl",

@@ -12,8 +12,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#ifndef SIZE
+#define SIZE sizeof(oarlock_device_table_v2)
+#endif
 #ifndef VERSION
-#define VERSION OARLOCK_DEVICE_DATA_ABI_VERSION
+#define VERSION OARLOCK_DEVICE_ABI_VERSION
 #endif
 
 static int opened = 1;
@@ -146,7 +149,7 @@ static int run(void *device, const oarlock_device_request_v2 *request, char *err
 
 const oarlock_device_table_v2 *oarlock_device_v2(void) {
   static const oarlock_device_table_v2 table = {
-      .size = sizeof(oarlock_device_table_v2),
+      .size = SIZE,
       .abi_version = VERSION,
       .name = "openssl",
       .open = open_device,

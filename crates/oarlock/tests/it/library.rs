@@ -10,7 +10,7 @@ use num_bigint::BigUint;
 use oarlock::Error;
 use oarlock::device::PublicKeyRequest;
 use oarlock::device::{
-    DeviceError, LibraryDevice, PublicKeyDevice, PublicKeyOperation, Shape, complete,
+    DeviceError, LibraryDevice, BlockingDevice, PublicKeyOperation, Shape, complete,
 };
 use oarlock::rsa::{Base, ByteOrder, EncryptionScheme, Hash, RsaPrivateKey, SignatureScheme};
 use oarlock_testing::process::{as_child, is_child};
@@ -53,7 +53,7 @@ fn powers_are_those_of_any_other_device() {
             let base = Base::from(&base[..]);
             let request =
                 PublicKeyRequest::power(&modulus, base, &exponent, ByteOrder::BigEndian).unwrap();
-            assert!(device.offer(&request.shape()).is_some());
+            assert!(device.offer_public_key(&request.shape()).is_some());
             let power = only(&*device, &request).unwrap();
             assert_eq!(power.len(), modulus.len());
             assert_eq!(
@@ -82,7 +82,7 @@ fn keys_with_primes_and_without_sign_and_decrypt() {
             for key in [&key, &plain.unwrap()] {
                 let bits = key.public_key().bits();
                 let request = PublicKeyRequest::sign(key, SCHEME, b"message").unwrap();
-                assert!(device.offer(&request.shape()).is_some());
+                assert!(device.offer_public_key(&request.shape()).is_some());
                 let signature = only(&*device, &request).unwrap();
                 assert_eq!(
                     *signature,
@@ -131,7 +131,7 @@ fn threads_share_a_device() {
     assert_eq!((device.name(), device.capacity()), ("shared", 3));
     let key = RsaPrivateKey::from_pem(RSA2048).unwrap();
     let shape = PublicKeyRequest::sign(&key, SCHEME, b"").unwrap().shape();
-    let first = device.offer(&shape).unwrap();
+    let first = device.offer_public_key(&shape).unwrap();
     let accelerator = accelerator();
     std::thread::scope(|scope| {
         for thread in 0..16_u8 {
@@ -146,7 +146,7 @@ fn threads_share_a_device() {
             });
         }
     });
-    let offer = device.offer(&shape).unwrap();
+    let offer = device.offer_public_key(&shape).unwrap();
     assert_ne!(offer, first, "it learns what requests take");
 }
 
@@ -235,12 +235,12 @@ fn what_a_library_does_not_take_it_does_not_offer() {
     };
     assert!(
         device
-            .offer(&shape(PublicKeyOperation::Public, 2048))
+            .offer_public_key(&shape(PublicKeyOperation::Public, 2048))
             .is_some()
     );
-    assert_eq!(device.offer(&shape(PublicKeyOperation::Public, 4096)), None);
+    assert_eq!(device.offer_public_key(&shape(PublicKeyOperation::Public, 4096)), None);
     let held = PublicKeyOperation::Held("odd".into());
-    assert_eq!(device.offer(&shape(held, 2048)), None);
+    assert_eq!(device.offer_public_key(&shape(held, 2048)), None);
 }
 
 #[test]
@@ -253,23 +253,23 @@ fn what_is_no_device_is_refused() {
         (&text, "cannot be loaded"),
         (&missing, "cannot open shared object file"),
         (&folder.path().to_owned(), "cannot be loaded"),
-        (&"libm.so.6".into(), "it has no oarlock_device_v1"),
+        (&"libm.so.6".into(), "it has no oarlock_device_v2"),
     ] {
         let said = failure(LibraryDevice::open(path, "", None));
         assert!(said.starts_with(path.to_str().unwrap()), "{said}");
         assert!(said.contains(expected), "{said}");
     }
     for (define, expected) in [
-        ("WITHOUT_SYMBOL", "it has no oarlock_device_v1"),
+        ("WITHOUT_SYMBOL", "it has no oarlock_device_v2"),
         ("WITHOUT_TABLE", "cannot work on this machine"),
         (
-            "VERSION=2",
-            "its table is of version 2, and this program takes 1",
+            "VERSION=1",
+            "its table is of version 1, and this program takes 2",
         ),
         ("VERSION=0", "its table is of version 0"),
         (
-            "SIZE=64",
-            "its table has 64 bytes, and one of version 1 has 72",
+            "SIZE=63",
+            "its table has 63 bytes, and one of version 2 has at least 64",
         ),
         ("SIZE=0", "its table has 0 bytes"),
         ("WITHOUT_POWER", "its table has no power"),
@@ -341,7 +341,7 @@ fn a_device_that_only_fails_does_not_keep_its_offer() {
     let device = odd.open().unwrap();
     let key = RsaPrivateKey::from_pem(RSA2048).unwrap();
     let request = PublicKeyRequest::sign(&key, SCHEME, b"message").unwrap();
-    let offer = || device.offer(&request.shape()).unwrap();
+    let offer = || device.offer_public_key(&request.shape()).unwrap();
     let mut before = offer();
     assert_eq!(before.latency, Duration::from_micros(1));
     for _ in 0..3 {
@@ -417,7 +417,7 @@ fn keys() -> Vec<RsaPrivateKey> {
 }
 
 fn only(
-    device: &dyn PublicKeyDevice,
+    device: &dyn BlockingDevice,
     request: &PublicKeyRequest,
 ) -> Result<Zeroizing<Vec<u8>>, Error> {
     let mut results = Vec::new();

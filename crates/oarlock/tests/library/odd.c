@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #ifndef SIZE
-#define SIZE sizeof(oarlock_device_table_v1)
+#define SIZE sizeof(oarlock_device_table_v2)
 #endif
 #ifndef VERSION
 #define VERSION OARLOCK_DEVICE_ABI_VERSION
@@ -109,8 +109,8 @@ static int power(void *device, const uint8_t *base, const uint8_t *exponent, siz
 }
 
 #ifndef WITHOUT_SYMBOL
-const oarlock_device_table_v1 *oarlock_device_v1(void) {
-  static const oarlock_device_table_v1 table = {
+const oarlock_device_table_v2 *oarlock_device_v2(void) {
+  static const oarlock_device_table_v2 table = {
       .size = SIZE,
       .abi_version = VERSION,
       .name = NAME,

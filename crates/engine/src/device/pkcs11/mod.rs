@@ -22,7 +22,7 @@ use self::module::Module;
 pub use self::module::TokenName;
 use self::sessions::{CachedKey, KeyOperation, Sessions};
 use super::error::DeviceError;
-use super::public_key::{Answer, PublicKeyDevice, PublicKeyOffer};
+use super::blocking::{Answer, BlockingDevice, PublicKeyOffer};
 use super::rates::Rates;
 use crate::Error;
 use crate::work::request::PublicKeyRequest;
@@ -149,7 +149,7 @@ impl Pkcs11Device {
         let public = key
             .public_key()
             .ok_or_else(|| of_no_use("no public half"))?;
-        let device = Arc::clone(self) as Arc<dyn PublicKeyDevice>;
+        let device = Arc::clone(self) as Arc<dyn BlockingDevice>;
         RsaPrivateKey::held(device, key.held_id(), public.clone())
     }
 
@@ -206,12 +206,16 @@ impl Pkcs11Device {
     }
 }
 
-impl PublicKeyDevice for Pkcs11Device {
+impl BlockingDevice for Pkcs11Device {
     fn name(&self) -> &str {
         &self.name
     }
 
-    fn offer(&self, shape: &Shape) -> Option<PublicKeyOffer> {
+    fn capacity(&self) -> usize {
+        self.sessions.sessions_max()
+    }
+
+    fn offer_public_key(&self, shape: &Shape) -> Option<PublicKeyOffer> {
         match &shape.operation {
             PublicKeyOperation::Held(name) if **name == *self.name => {
                 Some(self.rates.offer(0, shape.modulus_bits, FIRST_LATENCY, 1))
@@ -220,7 +224,7 @@ impl PublicKeyDevice for Pkcs11Device {
         }
     }
 
-    fn run(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
+    fn run_public_key(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
         for (place, request) in batch.iter().enumerate() {
             answer(place, self.power(request));
         }

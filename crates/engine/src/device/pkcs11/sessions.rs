@@ -101,6 +101,10 @@ impl Sessions {
         }
     }
 
+    pub(super) fn sessions_max(&self) -> usize {
+        self.sessions_max
+    }
+
     pub(super) fn context(&self) -> &Pkcs11 {
         self.module.context()
     }

@@ -20,7 +20,7 @@ use crate::Error;
 use crate::device::ciphers::CipherDevices;
 use crate::device::compute::LocalKeys;
 use crate::device::error::DeviceError;
-use crate::device::public_key::PublicKeyDevice;
+use crate::device::blocking::BlockingDevice;
 use crate::device::queued::{QueueOffer, QueuedDevice, Task};
 use crate::device::software::SoftwareDevice;
 use crate::work::operation::Service;
@@ -309,7 +309,7 @@ impl SimulatedEngine {
         if let Some(request) = task.public_key() {
             let mut power = Err(DeviceError("aws-lc gave no result".into()));
             self.software
-                .run(&[request], &mut |_, result| power = result);
+                .run_public_key(&[request], &mut |_, result| power = result);
             let again = matches!(fault, Some(Fault::TwoAnswers)).then(|| task.duplicate());
             return match fault {
                 Some(Fault::WrongResult | Fault::Overrun) => {
@@ -490,7 +490,7 @@ impl QueuedDevice for SimulatedEngine {
     }
 
     fn offer_public_key(&self, request: &PublicKeyRequest) -> Option<QueueOffer> {
-        self.software.offer(&request.shape())?;
+        self.software.offer_public_key(&request.shape())?;
         let times = request.shape().modulus_bits as f64 / 2048.0;
         let time = self.board.public_key?.mul_f64(times.powi(3));
         Some(QueueOffer {

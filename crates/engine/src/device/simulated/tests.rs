@@ -86,7 +86,7 @@ fn longer_numbers_take_longer() {
         ..SimulatedBoard::nfast300()
     };
     let device = device(board);
-    let offered = |shape: &Shape| device.offer(shape).map(|offer| offer.latency.as_micros());
+    let offered = |shape: &Shape| device.offer_public_key(shape).map(|offer| offer.latency.as_micros());
     for (operation, bits, millis) in [
         (PrivateByPrimes, 1024, 20),
         (PrivateByPrimes, 2048, 160),
@@ -100,7 +100,7 @@ fn longer_numbers_take_longer() {
     let mut shape = private(Power, 2048);
     shape.exponent_bits = 1024;
     assert_eq!(offered(&shape), Some(320_000));
-    let offer = device.offer(&private(PrivateByPrimes, 1024)).unwrap();
+    let offer = device.offer_public_key(&private(PrivateByPrimes, 1024)).unwrap();
     assert_eq!(offer.per_second, 400.0);
     // The device offers nothing for a key that another device holds.
     assert_eq!(offered(&private(Held(Arc::from("token")), 1024)), None);
@@ -181,7 +181,7 @@ fn no_answer_an_error_and_two_answers_are_what_they_say() {
     ] {
         let device = faulty(fault, When::Once(1));
         let mut answers = 0;
-        device.run(&[&request], &mut |_, _| answers += 1);
+        device.run_public_key(&[&request], &mut |_, _| answers += 1);
         assert_eq!(answers, given, "{fault:?}");
         // Through `complete`, the same fault affects one request only.
         let device = faulty(fault, When::Once(2));
@@ -449,7 +449,7 @@ fn raw(device: &SimulatedDevice, key: &RsaPrivateKey) -> Result<Vec<u8>, Error> 
     completed(device, &request(key))
 }
 
-fn completed(device: &dyn PublicKeyDevice, request: &PublicKeyRequest) -> Result<Vec<u8>, Error> {
+fn completed(device: &dyn BlockingDevice, request: &PublicKeyRequest) -> Result<Vec<u8>, Error> {
     let mut results = Vec::new();
     complete(device, &[request], &mut |_, result| results.push(result));
     assert_eq!(results.len(), 1);

@@ -5,18 +5,18 @@ use std::time::Duration;
 use super::SoftwareDevice;
 use crate::Error;
 use crate::device::error::DeviceError;
-use crate::device::public_key::{Answer, PublicKeyDevice, PublicKeyOffer};
+use crate::device::blocking::{Answer, BlockingDevice, PublicKeyOffer};
 use crate::work::request::PublicKeyRequest;
 use crate::work::rsa::key::RsaPrivateKey;
 use crate::work::shape::Shape;
 
 /// Computes one request after the other by aws-lc.
-impl PublicKeyDevice for SoftwareDevice {
+impl BlockingDevice for SoftwareDevice {
     fn name(&self) -> &str {
         "software"
     }
 
-    fn offer(&self, shape: &Shape) -> Option<PublicKeyOffer> {
+    fn offer_public_key(&self, shape: &Shape) -> Option<PublicKeyOffer> {
         let latency = Duration::from_micros(shape.batch_key()?.alone_us().into());
         Some(PublicKeyOffer {
             latency,
@@ -24,7 +24,7 @@ impl PublicKeyDevice for SoftwareDevice {
         })
     }
 
-    fn run(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
+    fn run_public_key(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
         for (place, request) in batch.iter().enumerate() {
             // A key held by this device would send the request back here without end.
             let power = match request.private_key().and_then(RsaPrivateKey::held_by) {

@@ -189,7 +189,7 @@ fn is_long(shape: &Shape) -> bool {
 
 pub(super) fn offered(driver: &DeviceWorkers, kind: &Kind) -> Option<Expected> {
     let offer = match kind {
-        Kind::Power(shape) => driver.device.offer(shape)?,
+        Kind::Power(shape) => driver.device.offer_public_key(shape)?,
         Kind::Signature(key_type) => driver.is_host.then(|| signature::offer(*key_type))?,
     };
     // A driver may offer any value; clamping keeps the times finite.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use oarlock::device::{PublicKeyRequest, PublicKeys, SimulatedBoard, SimulatedDevice};
+use oarlock::device::{PublicKeyRequest, SimulatedBoard, SimulatedDevice};
 use oarlock::framework::{Blocking, Check, Framework, Place};
 use oarlock::rsa::RsaPrivateKey;
 
@@ -26,7 +26,7 @@ fn a_device_for_public_keys_serves_them_and_is_checked() {
     };
     let token = SimulatedDevice::new("token", board).unwrap();
     let framework = Framework::new(&accelerator());
-    let token = Blocking::new(Arc::new(PublicKeys::new(Arc::new(token), 4)));
+    let token = Blocking::new(Arc::new(token));
     framework
         .register(Arc::new(token), Check::Sample(0))
         .unwrap();

@@ -5,14 +5,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use oarlock::device::{DeviceError, LibraryEngine};
+use oarlock::device::{BlockingDevice as _, DeviceError, LibraryDevice, PublicKeyRequest};
 use oarlock::framework::{Blocking, ChainOrder, Check, Framework, HashAlgorithm, Place, Service};
+use oarlock::rsa::RsaPrivateKey;
 use oarlock::{Algorithm, Direction};
 use oarlock_testing::process::{as_child, is_child};
 use rand::{SeedableRng, rngs::StdRng};
 use tempfile::TempDir;
 
 use super::Sample;
+use crate::common::keys::RSA1024;
 use crate::common::{accelerator, failure};
 
 const SERVED: [Service; 5] = [
@@ -63,12 +65,12 @@ impl Built {
         Self::new("examples/device/openssl_data.c", defines)
     }
 
-    fn open(&self) -> Result<Arc<LibraryEngine>, DeviceError> {
-        LibraryEngine::open(&self.path, "", None)
+    fn open(&self) -> Result<Arc<LibraryDevice>, DeviceError> {
+        LibraryDevice::open(&self.path, "", None)
     }
 }
 
-fn framework(engine: Arc<LibraryEngine>, check: Check) -> Framework {
+fn framework(engine: Arc<LibraryDevice>, check: Check) -> Framework {
     let framework = Framework::new(&accelerator());
     framework
         .register(Arc::new(Blocking::new(engine)), check)
@@ -147,33 +149,57 @@ fn a_library_that_lies_is_found_out() {
 }
 
 #[test]
-fn what_is_no_device_for_data_is_refused() {
-    let engine = |built: &Built| failure(built.open());
-    let old = Built::new("examples/device/openssl.c", &[]);
-    assert!(
-        engine(&old).contains("it has no oarlock_device_v2"),
-        "{}",
-        engine(&old)
-    );
+fn a_table_of_another_version_and_unknown_options_are_refused() {
     let built = Built::example(&[]);
-    let said = failure(LibraryEngine::open(&built.path, "speed=9", None));
+    let said = failure(LibraryDevice::open(&built.path, "speed=9", None));
     assert!(
         said.ends_with("it opens no device: there are no options"),
         "{said}"
     );
-    let said = failure(oarlock::device::LibraryDevice::open(&built.path, "", None));
-    assert!(said.contains("it has no oarlock_device_v1"), "{said}");
-    let said = engine(&Built::example(&["VERSION=3"]));
+    let said = failure(Built::example(&["VERSION=3"]).open());
     assert!(
         said.contains("its table is of version 3, and this program takes 2"),
         "{said}"
     );
 }
 
+/// A library with functions for powers alone offers no data, and one for data alone offers no powers.
+#[test]
+fn a_library_offers_what_its_table_has() {
+    let key = RsaPrivateKey::from_pem(RSA1024).unwrap();
+    let shape = PublicKeyRequest::raw_private(&key, &[2]).unwrap().shape();
+    let aead = Service::Aead(Algorithm::Aes128Gcm);
+    // Also a table that ends with `run`, as one built with an earlier header.
+    for defines in [&[][..], &["SIZE=offsetof(oarlock_device_table_v2, latency_us)"]] {
+        let data = Built::example(defines).open().unwrap();
+        assert!(data.offer(aead).is_some());
+        assert_eq!(data.offer_public_key(&shape), None);
+    }
+    let powers = Built::new("examples/device/openssl.c", &[]).open().unwrap();
+    assert_eq!(powers.offer(aead), None);
+    assert!(powers.offer_public_key(&shape).is_some());
+}
+
+/// A library's powers in a framework, next to the CPU's.
+#[test]
+fn a_library_computes_powers_in_a_framework() {
+    let built = Built::new("examples/device/openssl.c", &[]);
+    let framework = framework(built.open().unwrap(), Check::Sample(0));
+    let key = RsaPrivateKey::from_pem(RSA1024).unwrap();
+    let expected = accelerator().rsa(&key).raw_private(&[2]).unwrap();
+    for _ in 0..10 {
+        let request = PublicKeyRequest::raw_private(&key, &[2]).unwrap();
+        let job = framework.submit_public_key(request, Place::Device).unwrap();
+        let answer = job.wait().unwrap();
+        assert_eq!((&*answer.device, answer.outcome), ("openssl", Ok(())));
+        assert_eq!(answer.power, expected);
+    }
+}
+
 #[test]
 fn a_library_that_writes_behind_its_data_ends_the_process() {
     if is_child() {
-        let engine = LibraryEngine::open(std::env::var("LIBRARY").unwrap(), "", None).unwrap();
+        let engine = LibraryDevice::open(std::env::var("LIBRARY").unwrap(), "", None).unwrap();
         let framework = framework(engine, Check::Sample(0));
         let mut random = StdRng::seed_from_u64(3);
         let sample = Sample::new(SERVED[1], &mut random);

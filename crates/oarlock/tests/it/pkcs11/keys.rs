@@ -7,7 +7,7 @@ use cryptoki::object::{Attribute, KeyType, ObjectClass};
 use cryptoki::session::Session;
 use oarlock::Error;
 use oarlock::device::{
-    Pkcs11Device, Pkcs11Options, PublicKeyDevice, PublicKeyOperation, PublicKeyRequest, Shape,
+    Pkcs11Device, Pkcs11Options, BlockingDevice, PublicKeyOperation, PublicKeyRequest, Shape,
     TokenName,
 };
 use oarlock::job::JobOptions;
@@ -108,7 +108,7 @@ fn many_threads_share_a_few_sessions() {
         let device = Pkcs11Device::open(options).unwrap();
         let key = held(&device, "key");
         let shape = PublicKeyRequest::sign(&key, SCHEME, b"").unwrap().shape();
-        let first = device.offer(&shape).unwrap();
+        let first = device.offer_public_key(&shape).unwrap();
         let accelerator = accelerator();
         let token = accelerator.rsa(&key);
         let software = accelerator.rsa(&RsaPrivateKey::from_pem(RSA2048).unwrap());
@@ -129,7 +129,7 @@ fn many_threads_share_a_few_sessions() {
             let fewest = u64::from(bench.is_softhsm());
             assert!((fewest..=3).contains(&open), "{open} sessions");
         }
-        let offer = device.offer(&shape).unwrap();
+        let offer = device.offer_public_key(&shape).unwrap();
         assert_ne!(offer, first, "it learns what requests take");
         for operation in [
             PublicKeyOperation::Held("another".into()),
@@ -140,7 +140,7 @@ fn many_threads_share_a_few_sessions() {
                 operation,
                 ..shape.clone()
             };
-            assert_eq!(device.offer(&shape), None, "{shape:?}");
+            assert_eq!(device.offer_public_key(&shape), None, "{shape:?}");
         }
     });
 }

@@ -123,24 +123,24 @@ fn what_a_client_sent_is_no_evidence_against_a_device() {
 /// A device that fails whole batches in which one exponent is odd, as a driver that panics does.
 struct AllOrNothing(SoftwareDevice, Arc<Gate>);
 
-impl PublicKeyDevice for AllOrNothing {
+impl BlockingDevice for AllOrNothing {
     fn name(&self) -> &str {
         "all or nothing"
     }
 
-    fn offer(&self, shape: &Shape) -> Option<PublicKeyOffer> {
-        self.0.offer(shape)
+    fn offer_public_key(&self, shape: &Shape) -> Option<PublicKeyOffer> {
+        self.0.offer_public_key(shape)
     }
 
     fn batch_size(&self, _: &Shape, waiting: usize) -> usize {
         waiting
     }
 
-    fn run(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
+    fn run_public_key(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
         self.1.pass();
         let is_odd = |request: &&PublicKeyRequest| request.exponent().unwrap()[0] % 2 == 1;
         assert!(!batch.iter().any(is_odd), "a driver that panics");
-        self.0.run(batch, answer);
+        self.0.run_public_key(batch, answer);
     }
 }
 

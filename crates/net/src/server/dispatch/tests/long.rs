@@ -9,21 +9,21 @@ use super::*;
 /// A device that computes short requests with aws-lc. Long ones wait at the gate, and return zeros.
 struct Gated(Arc<Gate>, SoftwareDevice);
 
-impl PublicKeyDevice for Gated {
+impl BlockingDevice for Gated {
     fn name(&self) -> &str {
         "gated"
     }
 
-    fn offer(&self, _: &Shape) -> Option<PublicKeyOffer> {
+    fn offer_public_key(&self, _: &Shape) -> Option<PublicKeyOffer> {
         Some(PublicKeyOffer {
             latency: Duration::from_millis(1),
             per_second: 1000.0,
         })
     }
 
-    fn run(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
+    fn run_public_key(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
         if batch[0].shape().modulus_bits < 4096 {
-            return self.1.run(batch, answer);
+            return self.1.run_public_key(batch, answer);
         }
         self.0.pass();
         for place in 0..batch.len() {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use oarlock::device::PublicKeyRequest;
 use oarlock::device::{
-    Answer, DeviceError, PublicKeyDevice, PublicKeyOffer, Shape, SoftwareDevice,
+    Answer, DeviceError, BlockingDevice, PublicKeyOffer, Shape, SoftwareDevice,
 };
 use oarlock::rsa::{Base, ByteOrder};
 use tonic::Code;
@@ -34,18 +34,18 @@ fn power(exponent: u8) -> Vec<u8> {
 /// A device that computes with aws-lc unless the function returns an error.
 struct Moody<F>(&'static str, SoftwareDevice, F);
 
-impl<F: Fn() -> Option<DeviceError> + Send + Sync> PublicKeyDevice for Moody<F> {
+impl<F: Fn() -> Option<DeviceError> + Send + Sync> BlockingDevice for Moody<F> {
     fn name(&self) -> &str {
         self.0
     }
 
-    fn offer(&self, shape: &Shape) -> Option<PublicKeyOffer> {
-        self.1.offer(shape)
+    fn offer_public_key(&self, shape: &Shape) -> Option<PublicKeyOffer> {
+        self.1.offer_public_key(shape)
     }
 
-    fn run(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
+    fn run_public_key(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
         match (self.2)() {
-            None => self.1.run(batch, answer),
+            None => self.1.run_public_key(batch, answer),
             Some(error) => {
                 for place in 0..batch.len() {
                     answer(place, Err(error.clone()));
@@ -332,14 +332,14 @@ fn at_the_end_all_that_is_left_is_answered() {
 #[test]
 fn what_no_device_can_do_is_refused() {
     struct Nothing;
-    impl PublicKeyDevice for Nothing {
+    impl BlockingDevice for Nothing {
         fn name(&self) -> &str {
             "nothing"
         }
-        fn offer(&self, _: &Shape) -> Option<PublicKeyOffer> {
+        fn offer_public_key(&self, _: &Shape) -> Option<PublicKeyOffer> {
             None
         }
-        fn run(&self, _: &[&PublicKeyRequest], _: &mut Answer<'_>) {}
+        fn run_public_key(&self, _: &[&PublicKeyRequest], _: &mut Answer<'_>) {}
     }
     let drivers = vec![DeviceWorkers {
         device: Arc::new(Nothing),
@@ -356,15 +356,15 @@ fn what_no_device_can_do_is_refused() {
 #[test]
 fn a_driver_may_offer_anything() {
     struct Odd(SoftwareDevice, PublicKeyOffer);
-    impl PublicKeyDevice for Odd {
+    impl BlockingDevice for Odd {
         fn name(&self) -> &str {
             "odd"
         }
-        fn offer(&self, _: &Shape) -> Option<PublicKeyOffer> {
+        fn offer_public_key(&self, _: &Shape) -> Option<PublicKeyOffer> {
             Some(self.1)
         }
-        fn run(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
-            self.0.run(batch, answer);
+        fn run_public_key(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
+            self.0.run_public_key(batch, answer);
         }
     }
     for per_second in [0.0, -1.0, f64::NAN, f64::INFINITY, f64::MIN_POSITIVE] {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use num_bigint::BigUint;
 use oarlock::device::{
-    CpuDevice, Host, PublicKeyDevice, SimulatedBoard, SimulatedDevice, SoftwareDevice, visible_cpu,
+    CpuDevice, Host, BlockingDevice, SimulatedBoard, SimulatedDevice, SoftwareDevice, visible_cpu,
 };
 use oarlock_net::client::Operation;
 use oarlock_net::proto;
@@ -45,7 +45,7 @@ fn contradictory() -> proto::ModExp {
     numbers
 }
 
-fn devices() -> [Arc<dyn PublicKeyDevice>; 3] {
+fn devices() -> [Arc<dyn BlockingDevice>; 3] {
     let cpu = visible_cpu().unwrap();
     let board = SimulatedBoard {
         coprocessors: 2,

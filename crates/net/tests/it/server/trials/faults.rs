@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use oarlock::device::{
-    Fault, Host, Injection, PublicKeyDevice, SimulatedBoard, SimulatedDevice, SoftwareDevice, When,
+    Fault, Host, Injection, BlockingDevice, SimulatedBoard, SimulatedDevice, SoftwareDevice, When,
 };
 use oarlock_net::server::Server;
 use oarlock_net::server::dispatch::DeviceWorkers;
@@ -28,7 +28,7 @@ fn board(fault: Fault, when: When) -> Arc<SimulatedDevice> {
     Arc::new(SimulatedDevice::new("board", board).unwrap())
 }
 
-fn driver(device: Arc<impl PublicKeyDevice + 'static>, workers: usize) -> DeviceWorkers {
+fn driver(device: Arc<impl BlockingDevice + 'static>, workers: usize) -> DeviceWorkers {
     DeviceWorkers {
         device,
         workers,

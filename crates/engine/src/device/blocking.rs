@@ -1,8 +1,8 @@
-//! Devices for public-key requests, which raise numbers to powers.
+//! Devices whose calls return when the work is done.
 //!
-//! This library adds and removes paddings, so a device only computes `base ^ exponent mod modulus`: with a key's numbers,
-//! with numbers that a caller passes, or with a key that it holds itself. [`complete`] mediates: it passes operands in one
-//! form, checks results, and answers each request exactly once whatever the device does.
+//! This library adds and removes the paddings of public keys, so a device only computes `base ^ exponent mod modulus`: with a
+//! key's numbers, with numbers that a caller passes, or with a key that it holds itself. [`complete`] mediates: it passes
+//! operands in one form, checks results, and answers each request exactly once whatever the device does.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -10,65 +10,93 @@ use std::time::Duration;
 use zeroize::Zeroizing;
 
 use super::error::DeviceError;
+use super::queued::{QueueOffer, Task};
 use crate::Error;
+use crate::work::operation::Service;
 use crate::work::request::PublicKeyRequest;
 use crate::work::shape::Shape;
 
-/// A backend that raises numbers to powers, for RSA and modular exponentiation. Any number of threads may call
-/// [`run`](Self::run) at once.
+/// A backend whose calls return when the work is done. It computes requests of services, raises numbers to powers, or both.
+/// [`Blocking`](crate::framework::Blocking) puts a queue in front of it for a framework. Any number of threads may call it at
+/// once.
 ///
-/// A driver handles no paddings, signs, leading zeros or byte orders: the modulus is odd, and each base is big-endian, not
-/// negative, less than the modulus and of the same length in bytes. An exponent may be longer than the modulus.
-///
-/// Submit requests to it with [`complete`], or create keys that it holds with
+/// For public keys a driver handles no paddings, signs, leading zeros or byte orders: the modulus is odd, and each base is
+/// big-endian, not negative, less than the modulus and of the same length in bytes. An exponent may be longer than the
+/// modulus. Submit such requests to it with [`complete`], or create keys that it holds with
 /// [`RsaPrivateKey::held`](crate::rsa::RsaPrivateKey::held).
 ///
 /// # Example
 /// A device that leaves the computation to aws-lc and counts requests:
 ///
 /// ```
+/// use std::sync::Arc;
 /// use std::sync::atomic::{AtomicUsize, Ordering};
+/// use oarlock::Accelerator;
 /// use oarlock::device::{
-///     Answer, Cpu, PublicKeyDevice, PublicKeyOffer, PublicKeyRequest, Shape, SoftwareDevice, complete,
+///     Answer, BlockingDevice, PublicKeyOffer, PublicKeyRequest, Shape, SoftwareDevice, complete,
 /// };
+/// use oarlock::framework::{Blocking, Check, Framework, Place};
 /// use oarlock::rsa::{Hash, RsaPrivateKey, SignatureScheme};
 ///
+/// #[derive(Default)]
 /// struct Counter(SoftwareDevice, AtomicUsize);
 ///
-/// impl PublicKeyDevice for Counter {
+/// impl BlockingDevice for Counter {
 ///     fn name(&self) -> &str { "counter" }
-///     fn offer(&self, shape: &Shape) -> Option<PublicKeyOffer> { self.0.offer(shape) }
-///     fn run(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
+///     fn offer_public_key(&self, shape: &Shape) -> Option<PublicKeyOffer> { self.0.offer_public_key(shape) }
+///     fn run_public_key(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
 ///         self.1.fetch_add(batch.len(), Ordering::Relaxed);
-///         self.0.run(batch, answer);
+///         self.0.run_public_key(batch, answer);
 ///     }
 /// }
 ///
-/// let counter = Counter(SoftwareDevice::new(), AtomicUsize::new(0));
+/// let counter = Arc::new(Counter::default());
 /// let key = RsaPrivateKey::from_pem(include_str!("../../../oarlock/tests/keys/rsa2048.pem"))?;
 /// let scheme = SignatureScheme::Pkcs1(Hash::Sha256);
 /// let request = PublicKeyRequest::sign(&key, scheme, b"a message")?;
-/// complete(&counter, &[&request], &mut |_, signature| assert_eq!(signature.unwrap().len(), 256));
+/// complete(&*counter, &[&request], &mut |_, signature| assert_eq!(signature.unwrap().len(), 256));
 /// assert_eq!(counter.1.load(Ordering::Relaxed), 1);
+///
+/// let framework = Framework::new(&Accelerator::builder().build()?);
+/// framework.register(Arc::new(Blocking::new(counter)), Check::Sample(0))?;
+/// let Ok(job) = framework.submit_public_key(request, Place::Device) else { panic!("the queue is full") };
+/// assert_eq!(job.wait()?.power.len(), 256);
 /// # Ok::<(), oarlock::Error>(())
 /// ```
-pub trait PublicKeyDevice: Send + Sync {
-    /// The device's name in statistics and errors.
+pub trait BlockingDevice: Send + Sync {
+    /// The device's name in statistics and errors, unique in a framework.
     fn name(&self) -> &str;
 
-    /// Returns the offer for requests of a shape, or `None` if the device cannot serve them. It is called often, and the
-    /// offer may follow the times of recent requests.
-    fn offer(&self, shape: &Shape) -> Option<PublicKeyOffer>;
+    /// Returns how many calls the device accepts at once; at least 1, which is the default.
+    fn capacity(&self) -> usize {
+        1
+    }
 
-    /// Returns how many of `waiting` requests of a shape one call of [`run`](Self::run) should get: at least 1, which is the
-    /// default.
+    /// Returns the offer for requests of a service other than public keys, or `None`, the default, if the device cannot
+    /// serve them. It is called at registration, and once for each service when that is first used.
+    fn offer(&self, _service: Service) -> Option<QueueOffer> {
+        None
+    }
+
+    /// Computes a task of a service that it offers, and answers it. A task that is dropped fails.
+    fn run(&self, _task: Task) {}
+
+    /// Returns the offer for public-key requests of a shape, or `None`, the default, if the device cannot serve them. It is
+    /// called often, and the offer may follow the times of recent requests.
+    fn offer_public_key(&self, _shape: &Shape) -> Option<PublicKeyOffer> {
+        None
+    }
+
+    /// Returns how many of `waiting` requests of a shape one call of [`run_public_key`](Self::run_public_key) should get: at
+    /// least 1, which is the default.
     fn batch_size(&self, _shape: &Shape, _waiting: usize) -> usize {
         1
     }
 
     /// Computes every request of `batch`, all of one shape, and answers each by index as soon as its result is ready, in any
-    /// order. A result is as long as the modulus and big-endian. Blocks the calling thread until all are answered.
-    fn run(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>);
+    /// order. A result is as long as the modulus and big-endian. Blocks the calling thread until all are answered. A request
+    /// that is not answered fails.
+    fn run_public_key(&self, _batch: &[&PublicKeyRequest], _answer: &mut Answer<'_>) {}
 
     /// Whether the device checks results of private keys with the public exponent. If not, which is the default, this
     /// library does.
@@ -106,7 +134,7 @@ pub struct PublicKeyOffer {
 /// # Errors
 /// `answer` gets [`Error::DeviceFailed`] if another device may succeed, and [`Error::DecryptionFailed`] if none will.
 pub fn complete(
-    device: &dyn PublicKeyDevice,
+    device: &dyn BlockingDevice,
     batch: &[&PublicKeyRequest],
     answer: &mut dyn FnMut(usize, Result<Zeroizing<Vec<u8>>, Error>),
 ) {
@@ -116,7 +144,7 @@ pub fn complete(
         reason,
     };
     let run = AssertUnwindSafe(|| {
-        device.run(batch, &mut |place, power| {
+        device.run_public_key(batch, &mut |place, power| {
             let Some(is_due) = is_due.get_mut(place) else {
                 log::error!(
                     "device {}: an answer to request {place} of {}",
