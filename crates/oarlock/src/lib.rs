@@ -144,6 +144,8 @@ pub mod costs {
 /// A session of a cipher opens on the fastest [`CipherDevice`](device::CipherDevice). `docs/devices.md` explains how to write
 /// devices for public keys and for the framework.
 pub mod device {
+    #[cfg(feature = "library")]
+    pub use oarlock_engine::device::LibraryDevice;
     #[cfg(feature = "rsa")]
     pub use oarlock_engine::device::{
         Answer, BlockingDevice, CpuDevice, PublicKeyOffer, PublicKeyOperation, PublicKeyRequest,
@@ -157,8 +159,6 @@ pub mod device {
         EngineBoard, Fault, Host, Injection, Pauses, SimulatedBoard, SimulatedDevice,
         SimulatedEngine, When,
     };
-    #[cfg(feature = "library")]
-    pub use oarlock_engine::device::LibraryDevice;
     #[cfg(feature = "pkcs11")]
     pub use oarlock_engine::device::{Pkcs11Device, Pkcs11Options, TokenKey, TokenName};
 }

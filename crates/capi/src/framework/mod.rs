@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use oarlock::device::{DeviceError, LibraryDevice};
 use oarlock::framework::{
-    Answer, Blocking, Buffers, ChainOrder, Check, Framework, FrameworkSession,
-    HashAlgorithm, Iv, IvBytes, Layout, Request, SessionSpec,
+    Answer, Blocking, Buffers, ChainOrder, Check, Framework, FrameworkSession, HashAlgorithm, Iv,
+    IvBytes, Layout, Request, SessionSpec,
 };
 use oarlock::{Accelerator, Algorithm, Direction, Kind};
 use zeroize::Zeroizing;
@@ -149,7 +149,11 @@ pub unsafe extern "C" fn oarlock_framework_load(
             )
         };
         let (path, options) = (OsStr::from_bytes(path), options.unwrap_or_default());
-        register(&framework, LibraryDevice::open(path, options, name), check_every)
+        register(
+            &framework,
+            LibraryDevice::open(path, options, name),
+            check_every,
+        )
     })
 }
 

@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 use oarlock_kernels::cpu::Cpu;
 use oarlock_kernels::modexp::LANES;
 
-use super::lanes::Lanes;
 use super::blocking::{Answer, BlockingDevice, PublicKeyOffer};
+use super::lanes::Lanes;
 use super::software::public_key::reason;
 use crate::work::request::PublicKeyRequest;
 use crate::work::shape::Shape;

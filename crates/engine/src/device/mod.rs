@@ -33,6 +33,8 @@ mod software;
 
 pub use oarlock_kernels::cpu::{Cpu, Feature};
 
+#[cfg(feature = "rsa")]
+pub use self::blocking::{Answer, BlockingDevice, PublicKeyOffer, complete};
 pub use self::ciphers::{CipherDevice, CipherOffer};
 #[cfg(feature = "rsa")]
 pub use self::cpu::CpuDevice;
@@ -41,8 +43,6 @@ pub use self::error::DeviceError;
 pub use self::library::LibraryDevice;
 #[cfg(feature = "pkcs11")]
 pub use self::pkcs11::{Pkcs11Device, Pkcs11Options, TokenKey, TokenName};
-#[cfg(feature = "rsa")]
-pub use self::blocking::{Answer, BlockingDevice, PublicKeyOffer, complete};
 #[cfg(feature = "simulated")]
 #[doc(hidden)]
 pub use self::simulated::BareQueue;

@@ -29,8 +29,8 @@ pub use self::engine::{EngineBoard, SimulatedEngine};
 use self::schedule::Schedule;
 #[doc(hidden)]
 pub use self::shared::BareQueue;
-use super::error::DeviceError;
 use super::blocking::{Answer, BlockingDevice, PublicKeyOffer};
+use super::error::DeviceError;
 use super::software::SoftwareDevice;
 use crate::Error;
 use crate::work::request::PublicKeyRequest;

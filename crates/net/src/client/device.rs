@@ -1,14 +1,14 @@
 //! A device that computes on servers: their keys behind the library's own key type.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use oarlock::device::PublicKeyRequest;
 use oarlock::device::{
-    Answer, DeviceError, BlockingDevice, PublicKeyOffer, PublicKeyOperation, Shape,
+    Answer, BlockingDevice, DeviceError, PublicKeyOffer, PublicKeyOperation, Shape,
 };
 use oarlock::rsa::{RsaPrivateKey, RsaPublicKey};
+use oarlock_engine::learn::Median;
 use tokio::runtime::Runtime;
 use tonic::Code;
 
@@ -27,7 +27,7 @@ pub struct RemoteDevice {
     client: Client,
     runtime: Runtime,
     /// An estimate of the median time of a batch.
-    latency_us: AtomicU64,
+    latency: Median,
 }
 
 impl RemoteDevice {
@@ -56,7 +56,7 @@ impl RemoteDevice {
             name: name.into(),
             client,
             runtime,
-            latency_us: AtomicU64::new(FIRST_LATENCY_US),
+            latency: Median::new(FIRST_LATENCY_NS),
         }))
     }
 
@@ -101,7 +101,7 @@ impl BlockingDevice for RemoteDevice {
     fn offer_public_key(&self, shape: &Shape) -> Option<PublicKeyOffer> {
         let is_own =
             matches!(&shape.operation, PublicKeyOperation::Held(name) if **name == self.name);
-        let latency = Duration::from_micros(self.latency_us.load(Ordering::Relaxed));
+        let latency = Duration::from_nanos(self.latency.ns().max(1).into());
         is_own.then(|| PublicKeyOffer {
             latency,
             per_second: BATCH_MAX as f64 / latency.as_secs_f64(),
@@ -140,17 +140,9 @@ impl BlockingDevice for RemoteDevice {
         for (place, result) in results {
             answer(place, result.map_err(|error| DeviceError(error.message)));
         }
-        let took = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
-        let before = self.latency_us.load(Ordering::Relaxed);
-        let step = before / 32 + 1;
-        let after = if took > before {
-            before.saturating_add(step)
-        } else {
-            before - step.min(before - 1)
-        };
-        self.latency_us.store(after, Ordering::Relaxed);
+        self.latency.learn(began.elapsed());
     }
 }
 
 const BATCH_MAX: usize = 64;
-const FIRST_LATENCY_US: u64 = 1000;
+const FIRST_LATENCY_NS: u32 = 1_000_000;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use oarlock::device::PublicKeyRequest;
 use oarlock::device::{
-    Answer, CpuDevice, Host, LibraryDevice, Pkcs11Device, Pkcs11Options, BlockingDevice,
+    Answer, BlockingDevice, CpuDevice, Host, LibraryDevice, Pkcs11Device, Pkcs11Options,
     PublicKeyOffer, Shape, SimulatedBoard, SimulatedDevice, SoftwareDevice, TokenName, visible_cpu,
 };
 use oarlock::rsa::RsaPrivateKey;

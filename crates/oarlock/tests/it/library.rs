@@ -10,7 +10,7 @@ use num_bigint::BigUint;
 use oarlock::Error;
 use oarlock::device::PublicKeyRequest;
 use oarlock::device::{
-    DeviceError, LibraryDevice, BlockingDevice, PublicKeyOperation, Shape, complete,
+    BlockingDevice, DeviceError, LibraryDevice, PublicKeyOperation, Shape, complete,
 };
 use oarlock::rsa::{Base, ByteOrder, EncryptionScheme, Hash, RsaPrivateKey, SignatureScheme};
 use oarlock_testing::process::{as_child, is_child};
@@ -238,7 +238,10 @@ fn what_a_library_does_not_take_it_does_not_offer() {
             .offer_public_key(&shape(PublicKeyOperation::Public, 2048))
             .is_some()
     );
-    assert_eq!(device.offer_public_key(&shape(PublicKeyOperation::Public, 4096)), None);
+    assert_eq!(
+        device.offer_public_key(&shape(PublicKeyOperation::Public, 4096)),
+        None
+    );
     let held = PublicKeyOperation::Held("odd".into());
     assert_eq!(device.offer_public_key(&shape(held, 2048)), None);
 }

@@ -24,8 +24,7 @@ impl LibraryDevice {
         let named = Named::new(service)?;
         let mut offer = Offer::default();
         // SAFETY: the device is open; the service and the place for the offer live until the call returns.
-        let is_served =
-            unsafe { (data.offer)(self.device.as_ptr(), &named.service(), &mut offer) };
+        let is_served = unsafe { (data.offer)(self.device.as_ptr(), &named.service(), &mut offer) };
         (is_served == 1 && offer.bytes_per_second > 0).then(|| QueueOffer {
             latency: Duration::from_nanos(offer.latency_ns),
             per_request: Duration::from_nanos(offer.per_request_ns),
@@ -165,5 +164,7 @@ pub(super) struct Request {
     tag_len: usize,
 }
 
-pub(super) type OfferFunction = unsafe extern "C" fn(*mut c_void, *const NamedService, *mut Offer) -> c_int;
-pub(super) type Run = unsafe extern "C" fn(*mut c_void, *const Request, *mut c_char, usize) -> c_int;
+pub(super) type OfferFunction =
+    unsafe extern "C" fn(*mut c_void, *const NamedService, *mut Offer) -> c_int;
+pub(super) type Run =
+    unsafe extern "C" fn(*mut c_void, *const Request, *mut c_char, usize) -> c_int;

@@ -54,7 +54,10 @@ impl LibraryDevice {
         (us != 0).then(|| self.rates.offer(kind as usize, bits, first, self.capacity))
     }
 
-    pub(super) fn power(&self, request: &PublicKeyRequest) -> Result<Zeroizing<Vec<u8>>, DeviceError> {
+    pub(super) fn power(
+        &self,
+        request: &PublicKeyRequest,
+    ) -> Result<Zeroizing<Vec<u8>>, DeviceError> {
         let shape = request.shape();
         let powers = self.functions.powers.as_ref();
         let powers = powers.ok_or_else(|| DeviceError("it computes no powers".into()))?;

@@ -86,7 +86,11 @@ fn longer_numbers_take_longer() {
         ..SimulatedBoard::nfast300()
     };
     let device = device(board);
-    let offered = |shape: &Shape| device.offer_public_key(shape).map(|offer| offer.latency.as_micros());
+    let offered = |shape: &Shape| {
+        device
+            .offer_public_key(shape)
+            .map(|offer| offer.latency.as_micros())
+    };
     for (operation, bits, millis) in [
         (PrivateByPrimes, 1024, 20),
         (PrivateByPrimes, 2048, 160),
@@ -100,7 +104,9 @@ fn longer_numbers_take_longer() {
     let mut shape = private(Power, 2048);
     shape.exponent_bits = 1024;
     assert_eq!(offered(&shape), Some(320_000));
-    let offer = device.offer_public_key(&private(PrivateByPrimes, 1024)).unwrap();
+    let offer = device
+        .offer_public_key(&private(PrivateByPrimes, 1024))
+        .unwrap();
     assert_eq!(offer.per_second, 400.0);
     // The device offers nothing for a key that another device holds.
     assert_eq!(offered(&private(Held(Arc::from("token")), 1024)), None);

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::SoftwareDevice;
 use crate::Error;
-use crate::device::error::DeviceError;
 use crate::device::blocking::{Answer, BlockingDevice, PublicKeyOffer};
+use crate::device::error::DeviceError;
 use crate::work::request::PublicKeyRequest;
 use crate::work::rsa::key::RsaPrivateKey;
 use crate::work::shape::Shape;

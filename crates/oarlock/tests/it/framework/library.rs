@@ -170,7 +170,10 @@ fn a_library_offers_what_its_table_has() {
     let shape = PublicKeyRequest::raw_private(&key, &[2]).unwrap().shape();
     let aead = Service::Aead(Algorithm::Aes128Gcm);
     // Also a table that ends with `run`, as one built with an earlier header.
-    for defines in [&[][..], &["SIZE=offsetof(oarlock_device_table_v2, latency_us)"]] {
+    for defines in [
+        &[][..],
+        &["SIZE=offsetof(oarlock_device_table_v2, latency_us)"],
+    ] {
         let data = Built::example(defines).open().unwrap();
         assert!(data.offer(aead).is_some());
         assert_eq!(data.offer_public_key(&shape), None);

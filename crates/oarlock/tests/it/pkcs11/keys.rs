@@ -7,7 +7,7 @@ use cryptoki::object::{Attribute, KeyType, ObjectClass};
 use cryptoki::session::Session;
 use oarlock::Error;
 use oarlock::device::{
-    Pkcs11Device, Pkcs11Options, BlockingDevice, PublicKeyOperation, PublicKeyRequest, Shape,
+    BlockingDevice, Pkcs11Device, Pkcs11Options, PublicKeyOperation, PublicKeyRequest, Shape,
     TokenName,
 };
 use oarlock::job::JobOptions;

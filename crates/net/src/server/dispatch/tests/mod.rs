@@ -11,9 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use oarlock::device::PublicKeyRequest;
-use oarlock::device::{
-    Answer, DeviceError, BlockingDevice, PublicKeyOffer, Shape, SoftwareDevice,
-};
+use oarlock::device::{Answer, BlockingDevice, DeviceError, PublicKeyOffer, Shape, SoftwareDevice};
 use oarlock::rsa::{Base, ByteOrder};
 use tonic::Code;
 

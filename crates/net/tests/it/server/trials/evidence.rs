@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use num_bigint::BigUint;
 use oarlock::device::{
-    CpuDevice, Host, BlockingDevice, SimulatedBoard, SimulatedDevice, SoftwareDevice, visible_cpu,
+    BlockingDevice, CpuDevice, Host, SimulatedBoard, SimulatedDevice, SoftwareDevice, visible_cpu,
 };
 use oarlock_net::client::Operation;
 use oarlock_net::proto;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use oarlock::device::{
-    Fault, Host, Injection, BlockingDevice, SimulatedBoard, SimulatedDevice, SoftwareDevice, When,
+    BlockingDevice, Fault, Host, Injection, SimulatedBoard, SimulatedDevice, SoftwareDevice, When,
 };
 use oarlock_net::server::Server;
 use oarlock_net::server::dispatch::DeviceWorkers;
