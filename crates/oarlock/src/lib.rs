@@ -34,8 +34,8 @@
 //! | ECDSA, ECDH, Ed25519, X25519, ML-KEM, ML-DSA; keys of any type | [`Accelerator::key`], [`keys`] | |
 //! | many requests of keys in flight, async code | [`job::Job`] | `async_sign` |
 //! | any request on whatever does it first: cores, boards, tokens | [`framework::Framework`] | |
-//! | a device of one's own for public keys | [`device::BlockingDevice`] | |
-//! | a device of one's own for ciphers and more | [`framework::QueuedDevice`] | `own_device` |
+//! | a device of one's own, whose calls block | [`device::BlockingDevice`] | `own_device` |
+//! | a device of one's own with a queue | [`framework::Device`] | |
 //! | many packets in one call, IPsec | [`packet::esp`] | `tunnel` |
 //! | keys on a cryptoserver | the crate `oarlock-net` | `remote_device`, `remote_sign` |
 //! | replace `ctr::Ctr128BE<Aes128>` in generic code | [`cipher::AcceleratedCtr<cipher::Aes128>`](cipher::AcceleratedCtr) | |

@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use oarlock::Algorithm;
-use oarlock::device::CipherDevice;
-use oarlock::device::Feature;
+use oarlock::device::{CipherDevice, Feature};
 use oarlock::{Accelerator, Options};
 use serde::Serialize;
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use zeroize::Zeroizing;
 
 use super::error::DeviceError;
-use super::queued::{QueueOffer, Task};
+use super::interface::{QueueOffer, Task};
 use crate::Error;
 use crate::work::operation::Service;
 use crate::work::request::PublicKeyRequest;

@@ -17,7 +17,7 @@ use self::guarded::Guarded;
 use self::table::Functions;
 use super::blocking::{Answer, BlockingDevice, PublicKeyOffer};
 use super::error::DeviceError;
-use super::queued::{QueueOffer, Task};
+use super::interface::{QueueOffer, Task};
 use super::rates::Rates;
 use crate::work::operation::Service;
 use crate::work::request::PublicKeyRequest;

@@ -14,6 +14,8 @@ mod cpu;
 pub(crate) mod error;
 #[cfg(feature = "rsa")]
 pub(crate) mod held;
+#[cfg(feature = "rsa")]
+pub(crate) mod interface;
 pub(crate) mod keyed;
 #[cfg(feature = "rsa")]
 pub(crate) mod lanes;
@@ -21,8 +23,6 @@ pub(crate) mod lanes;
 mod library;
 #[cfg(feature = "pkcs11")]
 mod pkcs11;
-#[cfg(feature = "rsa")]
-pub(crate) mod queued;
 #[cfg(any(feature = "library", feature = "pkcs11"))]
 mod rates;
 pub(crate) mod session;

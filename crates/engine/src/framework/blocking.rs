@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::device::queued::{QueueOffer, QueuedDevice, Task};
+use crate::device::interface::{Device, QueueOffer, Task};
 use crate::device::{BlockingDevice, DeviceError};
 use crate::work::operation::Service;
 use crate::work::request::PublicKeyRequest;
@@ -57,7 +57,7 @@ impl Blocking {
     }
 }
 
-impl QueuedDevice for Blocking {
+impl Device for Blocking {
     fn name(&self) -> &str {
         self.shared.device.name()
     }

@@ -31,7 +31,7 @@ use super::watch::{Watch, Watched};
 use crate::Error;
 use crate::costs::published::{DeviceState, Other, ShownDevice};
 use crate::device::DeviceError;
-use crate::device::queued::{Bounce, QueuedDevice, Sink, Task, What};
+use crate::device::interface::{Bounce, Device, Sink, Task, What};
 use crate::plan::engine::Engine;
 use crate::work::algorithm::Direction;
 use crate::work::buffers::Buffers;
@@ -96,11 +96,7 @@ impl Core {
         self.began.elapsed()
     }
 
-    pub(super) fn register(
-        &self,
-        device: Arc<dyn QueuedDevice>,
-        check: Check,
-    ) -> Result<(), Error> {
+    pub(super) fn register(&self, device: Arc<dyn Device>, check: Check) -> Result<(), Error> {
         let name = device.name().to_owned();
         let health = {
             let mut known = self.health.lock().unwrap_or_else(PoisonError::into_inner);

@@ -9,7 +9,7 @@ use super::health::{Admission, Fault, Health};
 use super::parcel::Flight;
 use super::rates::{Expected, Rates, Window};
 use crate::costs::published::{DeviceState, ShownDevice};
-use crate::device::queued::{QueueOffer, QueuedDevice};
+use crate::device::interface::{Device, QueueOffer};
 use crate::work::operation::Service;
 use oarlock_threads::page::DeviceFigure;
 
@@ -25,7 +25,7 @@ pub enum Check {
 
 /// A registered device.
 pub(super) struct Member {
-    pub(super) device: Arc<dyn QueuedDevice>,
+    pub(super) device: Arc<dyn Device>,
     pub(super) name: Arc<str>,
     pub(super) id: u64,
     depth: usize,
@@ -85,7 +85,7 @@ pub(super) struct Estimate {
 
 impl Member {
     pub(super) fn new(
-        device: Arc<dyn QueuedDevice>,
+        device: Arc<dyn Device>,
         id: u64,
         check: Check,
         health: Arc<Mutex<Health>>,

@@ -1,6 +1,6 @@
 //! One framework over cores, tokens and boards: any request, on the device that is expected to finish it first.
 //!
-//! A [`Framework`] belongs to an `Accelerator`. Devices with queues of their own ([`QueuedDevice`]) are registered with it
+//! A [`Framework`] belongs to an `Accelerator`. Devices with queues of their own ([`Device`]) are registered with it
 //! and may leave while it runs. A [`FrameworkSession`] is a key and a position; a request without one has keys of its own
 //! ([`Framework::submit`]). Requests own their data. Each goes to the device whose queue, rate and latency promise the first
 //! answer, or stays on the CPU. A device that fails, stalls, lies or leaves loses no request, and no partial result of it is
@@ -55,7 +55,7 @@ pub use self::session::FrameworkSession;
 use self::session::InFlight;
 use crate::Error;
 pub use crate::device::BlockingDevice;
-pub use crate::device::queued::{QueueOffer, QueuedDevice, Task};
+pub use crate::device::interface::{Device, QueueOffer, Task};
 pub use crate::learn::BreakerState;
 use crate::plan::engine::Engine;
 pub use crate::work::buffers::Buffers;
@@ -91,7 +91,7 @@ impl Framework {
     ///
     /// # Errors
     /// [`Error::InvalidInput`] if the name is taken; `cpu` and `software` always are.
-    pub fn register(&self, device: Arc<dyn QueuedDevice>, check: Check) -> Result<(), Error> {
+    pub fn register(&self, device: Arc<dyn Device>, check: Check) -> Result<(), Error> {
         self.0.0.register(device, check)
     }
 

@@ -12,7 +12,7 @@ use crate::Error;
 use crate::costs::cost::Cost;
 use crate::device::ciphers::CipherDevices;
 use crate::device::compute::LocalKeys;
-use crate::device::queued::QueueOffer;
+use crate::device::interface::QueueOffer;
 use crate::work::algorithm::{Direction, Kind};
 use crate::work::buffers::Buffers;
 use crate::work::counter::Geometry;

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::device::queued::QueueOffer;
+use crate::device::interface::QueueOffer;
 use crate::learn::Median;
 use crate::work::operation::Service;
 

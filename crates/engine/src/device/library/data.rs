@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::guarded::Guarded;
 use super::{LibraryDevice, said_by};
 use crate::device::error::DeviceError;
-use crate::device::queued::{QueueOffer, Task};
+use crate::device::interface::{QueueOffer, Task};
 use crate::work::algorithm::Direction;
 use crate::work::operation::{ChainOrder, Service};
 

@@ -1,7 +1,7 @@
 //! A board with a queue for ciphers, MACs and packets.
 //!
 //! As with the other boards, a request's end is known when it arrives, so no thread is needed: tasks are ordered by their
-//! ends, and a polling thread ([`QueuedDevice::poll`]) gets those that are due. The kernels compute their results then,
+//! ends, and a polling thread ([`Device::poll`]) gets those that are due. The kernels compute their results then,
 //! which costs the polling thread the CPU's time; the simulated board should be far slower than that.
 
 use std::cmp::Reverse;
@@ -21,7 +21,7 @@ use crate::device::blocking::BlockingDevice;
 use crate::device::ciphers::CipherDevices;
 use crate::device::compute::LocalKeys;
 use crate::device::error::DeviceError;
-use crate::device::queued::{QueueOffer, QueuedDevice, Task};
+use crate::device::interface::{Device, QueueOffer, Task};
 use crate::device::software::SoftwareDevice;
 use crate::work::operation::Service;
 use crate::work::request::PublicKeyRequest;
@@ -466,7 +466,7 @@ fn late_by(fault: Option<Fault>) -> Duration {
     }
 }
 
-impl QueuedDevice for SimulatedEngine {
+impl Device for SimulatedEngine {
     fn name(&self) -> &str {
         &self.name
     }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use oarlock::device::{EngineBoard, Fault, SimulatedEngine, When};
 use oarlock::framework::{
-    Answer, Blocking, BlockingDevice, BreakerState, Check, Framework, FrameworkSession, Iv, Layout,
-    Place, QueueOffer, QueuedDevice, Request, Service, SessionSpec, Task,
+    Answer, Blocking, BlockingDevice, BreakerState, Check, Device, Framework, FrameworkSession, Iv,
+    Layout, Place, QueueOffer, Request, Service, SessionSpec, Task,
 };
 use oarlock::job::{CompletionQueue, Job, Order, QueueFull};
 use oarlock::{Algorithm, Direction, Error};
@@ -155,7 +155,7 @@ fn offer() -> QueueOffer {
     }
 }
 
-impl QueuedDevice for Holder {
+impl Device for Holder {
     fn name(&self) -> &str {
         "holder"
     }

@@ -409,7 +409,7 @@ fn a_forked_child_leaves_its_parents_queue_alone() {
     // SAFETY: the child uses inherited state, as is to be shown, and leaves.
     let child = unsafe { fork() };
     if child == 0 {
-        use oarlock::framework::QueuedDevice as _;
+        use oarlock::framework::Device as _;
         let is_idle = device.poll().is_none();
         drop((messages, framework, device));
         leave(i32::from(!is_idle));

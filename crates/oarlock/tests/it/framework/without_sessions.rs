@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use oarlock::device::{EngineBoard, Fault, When};
 use oarlock::framework::{
-    Check, Framework, HashAlgorithm, Place, QueueOffer, QueuedDevice, Request, Service,
-    SessionSpec, Task,
+    Check, Device, Framework, HashAlgorithm, Place, QueueOffer, Request, Service, SessionSpec, Task,
 };
 use oarlock::job::QueueFull;
 use oarlock::{Algorithm, Direction, Error};
@@ -210,7 +209,7 @@ fn a_failure_moves_it_with_its_keys() {
 /// A device that accepts tasks and answers none until it is released.
 struct Holder(Mutex<Vec<Task>>);
 
-impl QueuedDevice for Holder {
+impl Device for Holder {
     fn name(&self) -> &str {
         "holder"
     }

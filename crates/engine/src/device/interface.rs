@@ -26,13 +26,13 @@ use oarlock_threads::wiped::Wiped;
 /// use std::time::Duration;
 /// use oarlock::Accelerator;
 /// use oarlock::framework::{
-///     Check, Framework, Iv, QueueOffer, QueuedDevice, Request, Service, SessionSpec, Task,
+///     Check, Framework, Iv, QueueOffer, Device, Request, Service, SessionSpec, Task,
 /// };
 /// use oarlock::{Algorithm, cipher::StreamCipher};
 ///
 /// struct Direct(Accelerator);
 ///
-/// impl QueuedDevice for Direct {
+/// impl Device for Direct {
 ///     fn name(&self) -> &str { "direct" }
 ///     fn depth(&self) -> usize { 16 }
 ///     fn offer(&self, service: Service) -> Option<QueueOffer> {
@@ -67,7 +67,7 @@ use oarlock_threads::wiped::Wiped;
 /// assert_eq!(answer.buffers.into_output(), expected);
 /// # Ok::<(), oarlock::Error>(())
 /// ```
-pub trait QueuedDevice: Send + Sync {
+pub trait Device: Send + Sync {
     /// The device's name in statistics and errors, unique in a framework.
     fn name(&self) -> &str;
 
