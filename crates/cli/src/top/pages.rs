@@ -1,7 +1,9 @@
 //! Tables of the findings: all processes, and one of them.
 
+use ratatui::text::Span;
+
 use super::row::Row;
-use super::table::{Cell, Column, Table};
+use super::table::{self, Column, FAINT, Table};
 use super::units;
 
 /// Returns a table with one line for each process.
@@ -28,17 +30,17 @@ pub(super) fn processes<'a>(rows: impl Iterator<Item = &'a Row>) -> Table {
             number(row.user).into(),
             number(row.process).into(),
             row.program.clone().into(),
-            Cell::count(row.requests_per_second),
-            Cell::bytes(row.bytes_per_second),
-            Cell::count(row.waiting as f64),
-            Cell::count(row.in_flight as f64),
+            table::count(row.requests_per_second),
+            table::bytes(row.bytes_per_second),
+            table::count(row.waiting as f64),
+            table::count(row.in_flight as f64),
             lanes(row.lane_fill),
             row.pool_threads
                 .map(|it| it.to_string())
                 .unwrap_or_default()
                 .into(),
-            Cell::fault(row.refused),
-            Cell::health(health, how),
+            table::fault(row.refused),
+            Span::styled(health, how.style()),
         ]);
     }
     table
@@ -114,8 +116,8 @@ fn operations(row: &Row) -> Table {
                 _ => "dec",
             }
             .into(),
-            Cell::count(one.requests_per_second),
-            Cell::bytes(one.bytes_per_second),
+            table::count(one.requests_per_second),
+            table::bytes(one.bytes_per_second),
             units::bytes(mean as f64).into(),
             units::count(one.requests as f64).into(),
             units::bytes(one.bytes as f64).into(),
@@ -148,19 +150,19 @@ fn devices(row: &Row) -> Table {
     for one in &row.devices {
         table.add(vec![
             one.name.clone().into(),
-            Cell::health(one.health.into(), one.judge()),
-            Cell::count(one.requests_per_second),
+            Span::styled(one.health, one.judge().style()),
+            table::count(one.requests_per_second),
             if is_server {
                 lanes(one.lane_fill)
             } else {
-                Cell::bytes(one.bytes_per_second)
+                table::bytes(one.bytes_per_second)
             },
-            Cell::count(one.in_flight as f64),
-            Cell::fault(one.failed),
-            Cell::fault(one.stalled),
-            Cell::fault(one.wrong),
-            Cell::fault(one.late),
-            Cell::fault(one.opened),
+            table::count(one.in_flight as f64),
+            table::fault(one.failed),
+            table::fault(one.stalled),
+            table::fault(one.wrong),
+            table::fault(one.late),
+            table::fault(one.opened),
             units::count(one.done as f64).into(),
         ]);
     }
@@ -180,19 +182,16 @@ fn clients(row: &Row) -> Table {
             one.client.clone().into(),
             one.operation.clone().into(),
             one.result.clone().into(),
-            Cell::count(one.requests_per_second),
+            table::count(one.requests_per_second),
             units::count(one.requests as f64).into(),
         ]);
     }
     table
 }
 
-fn lanes(fill: Option<f64>) -> Cell {
+fn lanes(fill: Option<f64>) -> Span<'static> {
     match fill {
         Some(fill) => format!("{fill:.1}").into(),
-        None => Cell {
-            text: "-".into(),
-            tone: super::table::Tone::Faint,
-        },
+        None => Span::styled("-", FAINT),
     }
 }

@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::style::{Color, Modifier, Style};
-use ratatui::text::{Line, Span};
+use ratatui::style::{Color, Style, Stylize as _};
+use ratatui::text::Line;
 use ratatui::widgets::{Clear, Paragraph, Sparkline};
 
 use super::pages;
 use super::row::Row;
 use super::sample::View;
-use super::table::{Cell, Tone};
+use super::table::FAINT;
 use super::units;
 
 /// The user's choices, and the last reading.
@@ -168,6 +168,11 @@ impl Screen {
         if self.has_help {
             self.draw_help(frame, area);
         }
+        if !self.has_colours {
+            for cell in &mut frame.buffer_mut().content {
+                cell.set_fg(Color::Reset);
+            }
+        }
     }
 
     fn draw_head(&self, frame: &mut Frame<'_>, area: Rect, rows: &[&Row], every: &str) {
@@ -191,28 +196,19 @@ impl Screen {
             true => format!("{text}{}{right}", " ".repeat(fill)),
             false => format!("{text:<width$}"),
         };
-        frame.render_widget(Paragraph::new(text).style(self.bar()), area);
+        frame.render_widget(Paragraph::new(text).reversed(), area);
     }
 
     fn draw_list(&self, frame: &mut Frame<'_>, area: Rect, rows: &[&Row]) {
-        let lines = pages::processes(rows.iter().copied()).lines(usize::from(area.width));
+        let mut lines = pages::processes(rows.iter().copied()).lines(usize::from(area.width));
         let chosen = self.row().map(|row| &row.key);
-        let at = rows
-            .iter()
-            .position(|row| Some(&row.key) == chosen)
-            .unwrap_or(0);
-        let room = usize::from(area.height).saturating_sub(1);
-        // Keep the chosen process in sight.
-        let first = (at + 1).saturating_sub(room);
-        let mut shown = vec![self.line(&lines[0])];
-        for (number, line) in lines[1..].iter().enumerate().skip(first).take(room) {
-            let line = self.line(line);
-            shown.push(match number == at {
-                true => line.style(Style::new().add_modifier(Modifier::REVERSED)),
-                false => line,
-            });
-        }
-        frame.render_widget(Paragraph::new(shown), area);
+        let at = rows.iter().position(|row| Some(&row.key) == chosen);
+        let at = at.unwrap_or(0) + 1;
+        lines[at].style = Style::new().reversed();
+        // Keep the chosen process in sight, below the titles.
+        let hidden = at.saturating_sub(usize::from(area.height).saturating_sub(1));
+        lines.drain(1..=hidden);
+        frame.render_widget(Paragraph::new(lines), area);
     }
 
     /// Draws the details. Returns the number of lines scrolled past, which may be less than requested.
@@ -224,17 +220,15 @@ impl Screen {
             if !lines.is_empty() {
                 lines.push(Line::default());
             }
-            lines.push(Line::styled(title, self.style(Tone::Title)));
-            if !table.is_empty() {
-                lines.extend(table.lines(width).iter().map(|line| self.line(line)));
-            }
+            lines.push(Line::from(title).bold());
+            lines.extend(table.lines(width));
         }
         if lines.is_empty() {
-            lines.push(Line::styled("no requests yet", self.style(Tone::Faint)));
+            lines.push(Line::styled("no requests yet", FAINT));
         }
         let name = pages::name(row);
         let rule = "-".repeat(width.saturating_sub(name.len() + 4));
-        let title = Line::styled(format!("-- {name} {rule}"), self.style(Tone::Faint));
+        let title = Line::styled(format!("-- {name} {rule}"), FAINT);
         let graph_height = if area.height >= 16 { 4 } else { 0 };
         let [head, graph, body] = Layout::vertical([
             Constraint::Length(1),
@@ -254,7 +248,7 @@ impl Screen {
         if left > 0 && body.height > 1 {
             shown.truncate(usize::from(body.height) - 1);
             let more = format!("... {} more lines: PgDn", left + 1);
-            shown.push(Line::styled(more, self.style(Tone::Faint)));
+            shown.push(Line::styled(more, FAINT));
         }
         frame.render_widget(Paragraph::new(shown), body);
         above
@@ -268,18 +262,8 @@ impl Screen {
         let rates = &rates[rates.len().saturating_sub(width)..];
         let most = rates.iter().max().copied().unwrap_or(0);
         let text = format!("requests a second, {} at most", units::count(most as f64));
-        frame.render_widget(
-            Paragraph::new(Line::styled(text, self.style(Tone::Faint))),
-            caption,
-        );
-        let graph_style = match self.has_colours {
-            true => Style::new().fg(Color::Cyan),
-            false => Style::new(),
-        };
-        let line = Sparkline::default()
-            .data(rates)
-            .max(most.max(1))
-            .style(graph_style);
+        frame.render_widget(Paragraph::new(Line::styled(text, FAINT)), caption);
+        let line = Sparkline::default().data(rates).max(most.max(1)).cyan();
         frame.render_widget(line, graph);
     }
 
@@ -303,10 +287,7 @@ impl Screen {
         };
         let width = usize::from(area.width);
         let text: String = text.chars().take(width).collect();
-        frame.render_widget(
-            Paragraph::new(format!("{text:<width$}")).style(self.bar()),
-            area,
-        );
+        frame.render_widget(Paragraph::new(format!("{text:<width$}")).reversed(), area);
     }
 
     fn draw_help(&self, frame: &mut Frame<'_>, area: Rect) {
@@ -321,33 +302,6 @@ impl Screen {
         frame.render_widget(Clear, area);
         let block = ratatui::widgets::Block::bordered().title(" oarlock top ");
         frame.render_widget(Paragraph::new(HELP).block(block), area);
-    }
-
-    fn line(&self, cells: &[Cell]) -> Line<'static> {
-        let spans = cells
-            .iter()
-            .map(|cell| Span::styled(cell.text.clone(), self.style(cell.tone)));
-        Line::from(spans.collect::<Vec<_>>())
-    }
-
-    fn bar(&self) -> Style {
-        Style::new().add_modifier(Modifier::REVERSED)
-    }
-
-    fn style(&self, tone: Tone) -> Style {
-        let plain = Style::new();
-        let colour = |colour| match self.has_colours {
-            true => plain.fg(colour),
-            false => plain,
-        };
-        match tone {
-            Tone::Plain => plain,
-            Tone::Title => plain.add_modifier(Modifier::BOLD),
-            Tone::Faint => colour(Color::DarkGray),
-            Tone::Good => colour(Color::Green),
-            Tone::Doubtful => colour(Color::Yellow),
-            Tone::Bad => colour(Color::Red).add_modifier(Modifier::BOLD),
-        }
     }
 }
 

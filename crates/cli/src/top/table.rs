@@ -1,14 +1,19 @@
 //! Tables that fit a width. The columns that matter least are left out first, and a column of text grows into the rest.
+//!
+//! ratatui's own `Table` would not be shorter: it keeps all columns, cuts text without a mark, and draws into a rectangle.
+//! The details scroll through several tables line by line, and `--once` prints lines.
 
-use ratatui::text::Span;
+use ratatui::style::{Style, Stylize as _};
+use ratatui::text::{Line, Span};
 
 use super::row::Health;
+use super::units;
 
-/// A table of text.
+/// A table of text, with its titles in the first row.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     columns: Vec<Column>,
-    rows: Vec<Vec<Cell>>,
+    rows: Vec<Vec<Span<'static>>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -18,25 +23,6 @@ pub(super) struct Column {
     is_number: bool,
     /// Without room for all columns, the one of the highest rank is left out first.
     rank: u8,
-}
-
-/// A field of a table.
-#[derive(Clone, Debug)]
-pub(super) struct Cell {
-    pub(super) text: String,
-    pub(super) tone: Tone,
-}
-
-/// The style of a field, if there are colours.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Tone {
-    #[default]
-    Plain,
-    Title,
-    Faint,
-    Good,
-    Doubtful,
-    Bad,
 }
 
 impl Column {
@@ -52,147 +38,98 @@ impl Column {
 
     pub(super) const fn number(title: &'static str, width: usize, rank: u8) -> Self {
         Self {
-            title,
-            width,
             is_number: true,
-            rank,
+            ..Self::text(title, width, rank)
         }
     }
 }
 
-impl From<String> for Cell {
-    fn from(text: String) -> Self {
-        Self {
-            text,
-            tone: Tone::Plain,
+/// Formats a count of faults: bad unless it is zero.
+pub(super) fn fault(faults: u64) -> Span<'static> {
+    match faults {
+        0 => count(0.0),
+        _ => count(faults as f64).style(Health::Bad.style()),
+    }
+}
+
+/// Formats a count: faint if it is zero.
+pub(super) fn count(number: f64) -> Span<'static> {
+    faint_if_zero(units::count(number), number)
+}
+
+pub(super) fn bytes(number: f64) -> Span<'static> {
+    faint_if_zero(units::bytes(number), number)
+}
+
+fn faint_if_zero(text: String, number: f64) -> Span<'static> {
+    match number > 0.0 {
+        true => text.into(),
+        false => Span::styled(text, FAINT),
+    }
+}
+
+impl Health {
+    pub(super) fn style(self) -> Style {
+        match self {
+            Self::Good => Style::new().green(),
+            Self::Doubtful => Style::new().yellow(),
+            Self::Bad => Style::new().red().bold(),
+            Self::Gone => FAINT,
         }
     }
 }
 
-impl From<&str> for Cell {
-    fn from(text: &str) -> Self {
-        text.to_owned().into()
-    }
-}
-
-impl Cell {
-    /// Formats a count of faults: bad unless it is zero.
-    pub(super) fn fault(count: u64) -> Self {
-        let tone = if count > 0 { Tone::Bad } else { Tone::Faint };
-        Self {
-            text: super::units::count(count as f64),
-            tone,
-        }
-    }
-
-    /// Formats a count: faint if it is zero.
-    pub(super) fn count(number: f64) -> Self {
-        let tone = if number > 0.0 {
-            Tone::Plain
-        } else {
-            Tone::Faint
-        };
-        Self {
-            text: super::units::count(number),
-            tone,
-        }
-    }
-
-    pub(super) fn bytes(number: f64) -> Self {
-        let tone = if number > 0.0 {
-            Tone::Plain
-        } else {
-            Tone::Faint
-        };
-        Self {
-            text: super::units::bytes(number),
-            tone,
-        }
-    }
-
-    pub(super) fn health(text: String, health: Health) -> Self {
-        let tone = match health {
-            Health::Good => Tone::Good,
-            Health::Doubtful => Tone::Doubtful,
-            Health::Bad => Tone::Bad,
-            Health::Gone => Tone::Faint,
-        };
-        Self { text, tone }
-    }
-}
+pub(super) const FAINT: Style = Style::new().dark_gray();
 
 impl Table {
     pub(super) fn new(columns: &[Column]) -> Self {
+        let titles = columns.iter().map(|column| column.title.bold());
         Self {
             columns: columns.to_vec(),
-            rows: Vec::new(),
+            rows: vec![titles.collect()],
         }
     }
 
-    pub(super) fn add(&mut self, cells: Vec<Cell>) {
+    /// Adds a row, with a cell for each column.
+    pub(super) fn add(&mut self, cells: Vec<Span<'static>>) {
         self.rows.push(cells);
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+        self.rows.len() <= 1
     }
 
     /// Returns the lines, titles first, each at most `width` columns wide.
-    pub(super) fn lines(&self, width: usize) -> Vec<Vec<Cell>> {
-        let shown = self.shown(width);
+    pub(super) fn lines(&self, width: usize) -> Vec<Line<'static>> {
+        let mut shown = self.shown(width);
         let taken: usize = shown.iter().map(|(_, width)| width + 1).sum();
         let mut left = (width + 1).saturating_sub(taken);
-        let widths: Vec<_> = shown
-            .iter()
-            .map(|(at, width)| {
-                // Text grows to what it needs.
-                let needed = || {
-                    self.rows
-                        .iter()
-                        .filter_map(|row| Some(span_width(&row.get(*at)?.text)))
-                        .max()
-                };
-                let more = match self.columns[*at].is_number {
-                    true => 0,
-                    false => needed().unwrap_or(0).saturating_sub(*width).min(left),
-                };
+        for (at, width) in &mut shown {
+            // Text grows to what it needs.
+            if !self.columns[*at].is_number {
+                let needed = self.rows[1..].iter().map(|row| row[*at].width()).max();
+                let more = needed.unwrap_or(0).saturating_sub(*width).min(left);
                 left -= more;
-                (*at, width + more)
-            })
-            .collect();
-        let titles = self.columns.iter().map(|column| Cell {
-            text: column.title.into(),
-            tone: Tone::Title,
-        });
-        let titles: Vec<_> = titles.collect();
-        let line = |cells: &Vec<Cell>| {
-            let mut line = Vec::new();
-            for (number, (at, width)) in widths.iter().enumerate() {
-                if number > 0 {
-                    line.push(Cell::from(" "));
+                *width += more;
+            }
+        }
+        let line = |cells: &Vec<Span<'static>>| {
+            let mut line = Line::default();
+            for (at, width) in &shown {
+                if !line.spans.is_empty() {
+                    line.push_span(" ");
                 }
-                let empty = Cell::from("");
-                let cell = cells.get(*at).unwrap_or(&empty);
-                line.push(Cell {
-                    text: fitted(&cell.text, *width, self.columns[*at].is_number),
-                    tone: cell.tone,
-                });
+                line.push_span(fitted(&cells[*at], *width, self.columns[*at].is_number));
             }
             line
         };
-        std::iter::once(&titles)
-            .chain(&self.rows)
-            .map(line)
-            .collect()
+        self.rows.iter().map(line).collect()
     }
 
     /// Appends the table to `text`, without styles.
     pub(super) fn write_to(&self, text: &mut String, width: usize) {
         for line in self.lines(width) {
-            for cell in line {
-                text.push_str(&cell.text);
-            }
-            text.truncate(text.trim_end_matches(' ').len());
+            text.push_str(line.to_string().trim_end_matches(' '));
             text.push('\n');
         }
     }
@@ -215,31 +152,20 @@ impl Table {
     }
 }
 
-/// Pads `text` to `width` columns, or truncates it and marks the cut with `~`.
-fn fitted(text: &str, width: usize, is_number: bool) -> String {
-    let is = span_width(text);
-    if is <= width {
-        let fill = " ".repeat(width - is);
-        return if is_number {
-            fill + text
-        } else {
-            text.to_owned() + &fill
-        };
+/// Pads `cell` to `width` columns, or truncates it and marks the cut with `~`.
+fn fitted(cell: &Span<'static>, width: usize, is_number: bool) -> Span<'static> {
+    let width_of = |text: &str| Span::raw(text).width();
+    let mut text = cell.content.to_string();
+    if cell.width() > width {
+        while width_of(&text) + 1 > width && text.pop().is_some() {}
+        text.push('~');
     }
-    let mut cut = String::new();
-    for c in text.chars() {
-        if span_width(&cut) + span_width(c.encode_utf8(&mut [0; 4])) + 1 > width {
-            break;
-        }
-        cut.push(c);
-    }
-    cut.push('~');
-    let fill = width.saturating_sub(span_width(&cut));
-    cut + &" ".repeat(fill)
-}
-
-fn span_width(text: &str) -> usize {
-    Span::raw(text).width()
+    let fill = " ".repeat(width.saturating_sub(width_of(&text)));
+    let text = match is_number {
+        true => fill + &text,
+        false => text + &fill,
+    };
+    Span::styled(text, cell.style)
 }
 
 #[cfg(test)]
@@ -289,14 +215,14 @@ mod tests {
         );
         for width in 1..50 {
             for line in table().lines(width) {
-                let wide: usize = line.iter().map(|cell| span_width(&cell.text)).sum();
-                assert!(wide <= width, "{width}: {line:?}");
+                assert!(line.width() <= width, "{width}: {line:?}");
             }
         }
     }
 
     #[test]
     fn wide_characters_take_two_columns() {
+        let fitted = |text, width, is_number| fitted(&Span::raw(text), width, is_number).content;
         assert_eq!(fitted("日本語", 4, false), "日~ ");
         assert_eq!(fitted("日本", 6, true), "  日本");
     }
