@@ -1,5 +1,16 @@
 //! Parses a configuration as OpenSSL does: crypto/conf/conf_def.c of 3.0, whose grammar config(5) describes in part. It
 //! works on bytes, not text, since OpenSSL requires no encoding.
+//!
+//! NCONF_load(3), in a child that loads the machine's libcrypto, cannot replace it (tried with 3.0.19):
+//!
+//! ```text
+//! no libcrypto    `oarlock run` starts programs that bring a libcrypto of their own, or several, where the command can
+//!                 load none. `uninstall` reads its own lines where OpenSSL no longer starts. Neither has a child that
+//!                 loads a libcrypto, as calibration does
+//! errors          NCONF_load adds the line in an included file to the lines before it, and does not name the file. Our
+//!                 messages name the file and its line
+//! nested files    NCONF_load opens a file that includes itself until descriptors run out, and then succeeds
+//! ```
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
