@@ -5,7 +5,7 @@
 #![allow(unsafe_code)]
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _};
 use std::ops::Range;
 use std::ops::RangeInclusive;
 use std::os::fd::AsRawFd as _;
@@ -13,7 +13,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A mapped file of fixed length. It keeps no descriptor open, since a host might close it.
 #[derive(Debug)]
@@ -40,8 +40,9 @@ impl Mapped {
             .create_new(true)
             .mode(0o600)
             .open(path)?;
-        // Written, not left as a hole: a full disk is reported here, and not by a signal later.
-        file.write_all(&vec![0; count * BYTES])?;
+        // Written, not left as a hole: a full disk is reported here, and not by a signal later. In pieces from the stack: a
+        // host near its memory limit must not end because of it.
+        io::copy(&mut io::repeat(0).take((count * BYTES) as u64), &mut file)?;
         Self::map(&file, count)
     }
 
@@ -107,6 +108,24 @@ impl Drop for Mapped {
     }
 }
 
+/// Stores `text` in `place`, truncated or padded with zeros.
+pub fn put_text(place: &[AtomicU64], text: &[u8]) {
+    let mut pieces = text.chunks(BYTES);
+    for number in place {
+        let mut eight = [0; BYTES];
+        let piece = pieces.next().unwrap_or_default();
+        eight[..piece.len()].copy_from_slice(piece);
+        number.store(u64::from_le_bytes(eight), Ordering::Relaxed);
+    }
+}
+
+/// Returns the text in `place`, up to the first zero.
+pub fn text(place: &[AtomicU64]) -> Vec<u8> {
+    let bytes = place.iter();
+    let bytes = bytes.flat_map(|number| number.load(Ordering::Relaxed).to_le_bytes());
+    bytes.take_while(|byte| *byte != 0).collect()
+}
+
 /// The parts of such a file that one owner has claimed, until it is dropped or its process ends in any way.
 #[derive(Debug)]
 pub struct Claims(File);
@@ -167,6 +186,10 @@ mod tests {
         let two = Mapped::open(&path, 1000).unwrap().unwrap();
         one.numbers()[999].store(7, Ordering::Relaxed);
         assert_eq!(two.numbers()[999].load(Ordering::Relaxed), 7);
+        put_text(&one.numbers()[..2], b"more than sixteen bytes");
+        assert_eq!(text(&two.numbers()[..2]), b"more than sixtee");
+        put_text(&one.numbers()[..2], b"fewer");
+        assert_eq!(text(&two.numbers()[..2]), b"fewer");
         assert!(Mapped::open(&path, 999).unwrap().is_none());
         assert!(Mapped::open(&folder.path().join("none"), 1).is_err());
 

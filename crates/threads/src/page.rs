@@ -20,33 +20,32 @@
 #![allow(missing_docs)] // a layout, drawn above: the names say what is where
 
 use std::cell::Cell;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _};
-use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io;
 use std::path::Path;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
+use super::mapped::{Mapped, put_text, text};
 use super::process::{self, Youngest};
 
 /// The contents of the file. It consists of atomics only, so any bytes are a valid value.
 #[repr(C)]
 pub struct Page {
-    magic: AtomicU64,
-    version_and_length: AtomicU64,
-    process: AtomicU64,
-    began_ns: AtomicU64,
-    namespace: AtomicU64,
+    pub magic: AtomicU64,
+    pub version_and_length: AtomicU64,
+    pub process: AtomicU64,
+    pub began_ns: AtomicU64,
+    pub namespace: AtomicU64,
     _unused: AtomicU64,
-    gauges: [AtomicU64; Gauge::COUNT],
+    pub gauges: [AtomicU64; Gauge::COUNT],
     _reserved: [AtomicU64; 8 - Gauge::COUNT],
-    youngest: Youngest,
-    program: [AtomicU64; PROGRAM_BYTES / 8],
-    address: [AtomicU64; ADDRESS_BYTES / 8],
+    pub youngest: Youngest,
+    pub program: [AtomicU64; PROGRAM_BYTES / 8],
+    pub address: [AtomicU64; ADDRESS_BYTES / 8],
     _reserved_too: [AtomicU64; 4],
-    devices: [DevicePage; DEVICES],
-    seats: [Seat; SEATS],
+    pub devices: [DevicePage; DEVICES],
+    /// The last one is shared.
+    pub seats: [Seat; SEATS],
 }
 
 /// A figure of the whole process.
@@ -74,9 +73,10 @@ impl Gauge {
 /// The state and counters of a device.
 #[repr(C)]
 pub struct DevicePage {
-    name: [AtomicU64; NAME_BYTES / 8],
-    state: AtomicU64,
-    figures: [AtomicU64; DeviceFigure::COUNT],
+    pub name: [AtomicU64; NAME_BYTES / 8],
+    /// 0 if no device has this entry.
+    pub state: AtomicU64,
+    pub figures: [AtomicU64; DeviceFigure::COUNT],
     _reserved: [AtomicU64; 11 - DeviceFigure::COUNT],
 }
 
@@ -99,19 +99,20 @@ impl DeviceFigure {
     pub const COUNT: usize = 9;
 }
 
+/// Counters of one thread.
 #[repr(C)]
-struct Seat {
+pub struct Seat {
     /// 0 if the seat is free for any process. [`TAKEN`] is set while its thread lives.
-    process: AtomicU64,
-    began_ns: AtomicU64,
+    pub process: AtomicU64,
+    pub began_ns: AtomicU64,
     _reserved: [AtomicU64; 6],
-    rows: [[Counter; 2]; ROWS],
+    pub rows: [[Counter; 2]; ROWS],
 }
 
 #[repr(C)]
-struct Counter {
-    requests: AtomicU64,
-    bytes: AtomicU64,
+pub struct Counter {
+    pub requests: AtomicU64,
+    pub bytes: AtomicU64,
 }
 
 impl Seat {
@@ -138,19 +139,26 @@ impl Page {
             return Ok(page);
         }
         process::watch_forks();
-        let page = Self::create(path, namespace)?;
-        let place = ptr::from_ref(page).cast_mut();
+        let mapped = Self::create(path, namespace)?;
+        let place = mapped.numbers().as_ptr().cast_mut().cast();
         let before =
             PAGE.compare_exchange(ptr::null_mut(), place, Ordering::AcqRel, Ordering::Acquire);
-        if before.is_err() {
+        match before {
+            // It stays mapped from now on.
+            Ok(_) => std::mem::forget(mapped),
             // Another thread was faster. Its file is used; this one is removed.
-            let _ = std::fs::remove_file(path);
-            // SAFETY: `create` mapped it with this length, and no other thread has seen it.
-            unsafe { libc::munmap(place.cast(), LENGTH) };
-            return Self::current().ok_or_else(|| io::Error::other("no page"));
+            Err(_) => drop(std::fs::remove_file(path)),
         }
+        let page = Self::current().ok_or_else(|| io::Error::other("no page"))?;
         process::note_children(&page.youngest);
         Ok(page)
+    }
+
+    /// Returns the page that a file's numbers are; `None` if their count is another.
+    pub fn of(numbers: &[AtomicU64]) -> Option<&Self> {
+        // SAFETY: a page consists of 64-bit atomics, has their alignment, and is as long as the slice; any bytes are a valid
+        // page.
+        (size_of_val(numbers) == LENGTH).then(|| unsafe { &*numbers.as_ptr().cast() })
     }
 
     /// Returns the page of this process, or of the one that forked it.
@@ -238,26 +246,20 @@ impl Page {
 
     /// Sets the name by which this process calls itself, truncated to [`PROGRAM_BYTES`].
     pub fn set_program(&self, name: &str) {
-        put_text(&self.program, name);
+        put_text(&self.program, name.as_bytes());
     }
 
     /// Sets the address where this process serves its metrics, truncated to [`ADDRESS_BYTES`].
     pub fn set_address(&self, address: &str) {
-        put_text(&self.address, address);
+        put_text(&self.address, address.as_bytes());
     }
 
     /// Returns the entry of the device of that name; an earlier device of that name may have used it before. `None` if all
     /// are taken.
     pub fn device(&'static self, name: &str) -> Option<&'static DevicePage> {
-        let mut words = [0; NAME_BYTES / 8];
-        for (word, bytes) in words.iter_mut().zip(name.as_bytes().chunks(8)) {
-            let mut eight = [0; 8];
-            eight[..bytes.len()].copy_from_slice(bytes);
-            *word = u64::from_le_bytes(eight);
-        }
+        let name = &name.as_bytes()[..name.len().min(NAME_BYTES)];
         let is_named = |device: &&DevicePage| {
-            let named = device.name.iter().map(|word| word.load(Ordering::Relaxed));
-            device.state.load(Ordering::Acquire) != 0 && named.eq(words)
+            device.state.load(Ordering::Acquire) != 0 && text(&device.name) == name
         };
         if let Some(device) = self.devices.iter().find(is_named) {
             return Some(device);
@@ -268,66 +270,35 @@ impl Page {
             taken.is_ok()
         };
         let device = self.devices.iter().find(is_taken)?;
-        for (place, word) in device.name.iter().zip(words) {
-            place.store(word, Ordering::Relaxed);
-        }
+        put_text(&device.name, name);
         Some(device)
     }
 
     /// Creates the file under a temporary name until it says which process it belongs to: if the process is killed
     /// before that, no file is left that cannot be attributed.
-    fn create(path: &Path, namespace: u64) -> io::Result<&'static Self> {
+    fn create(path: &Path, namespace: u64) -> io::Result<Mapped> {
         let unfinished = path.with_extension(UNFINISHED);
-        let made = Self::create_unfinished(&unfinished, namespace)
-            .and_then(|page| std::fs::rename(&unfinished, path).map(|()| page));
+        let made = Mapped::create(&unfinished, LENGTH / 8).and_then(|mapped| {
+            if let Some(page) = Self::of(mapped.numbers()) {
+                page.begin(namespace);
+            }
+            std::fs::rename(&unfinished, path).map(|()| mapped)
+        });
         if made.is_err() {
             let _ = std::fs::remove_file(&unfinished);
         }
         made
     }
 
-    fn create_unfinished(path: &Path, namespace: u64) -> io::Result<&'static Self> {
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path)?;
-        // Written, not left as a hole: a full disk is reported here, and not by a signal later. In pieces from the stack: a
-        // host near its memory limit must not end because of it.
-        io::copy(&mut io::repeat(0).take(LENGTH as u64), &mut file)?;
-        let page = Self::map(&file)?;
-        page.process.store(process::id().into(), Ordering::Relaxed);
-        page.began_ns
+    /// Makes this the page of the calling process.
+    fn begin(&self, namespace: u64) {
+        self.process.store(process::id().into(), Ordering::Relaxed);
+        self.began_ns
             .store(process::boot_time_ns(), Ordering::Relaxed);
-        page.namespace.store(namespace, Ordering::Relaxed);
-        page.version_and_length
+        self.namespace.store(namespace, Ordering::Relaxed);
+        self.version_and_length
             .store(VERSION_AND_LENGTH, Ordering::Relaxed);
-        page.magic.store(MAGIC, Ordering::Release);
-        Ok(page)
-    }
-
-    /// Maps `file`, which has the length of the page.
-    fn map(file: &File) -> io::Result<&'static Self> {
-        // SAFETY: a new shared mapping at an address that the kernel chooses, of a file that is open for reading and
-        // writing, `LENGTH` bytes long.
-        let place = unsafe {
-            libc::mmap(
-                ptr::null_mut(),
-                LENGTH,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                file.as_raw_fd(),
-                0,
-            )
-        };
-        if place == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the mapping is as long as the page and aligned for it, and only `publish` unmaps it, before any other
-        // thread has seen it; any bytes are a valid page.
-        unsafe { place.cast::<Self>().as_ref() }
-            .ok_or_else(|| io::Error::other("mapped at address 0"))
+        self.magic.store(MAGIC, Ordering::Release);
     }
 }
 
@@ -348,17 +319,6 @@ impl DevicePage {
 
 /// The extension of a file that is being created.
 pub const UNFINISHED: &str = "new";
-
-/// Stores `text` in `place`, truncated or padded with zeros.
-fn put_text(place: &[AtomicU64], text: &str) {
-    let mut bytes = text.as_bytes().to_vec();
-    bytes.resize(8 * place.len(), 0);
-    for (word, bytes) in place.iter().zip(bytes.chunks_exact(8)) {
-        let mut eight = [0; 8];
-        eight.copy_from_slice(bytes);
-        word.store(u64::from_le_bytes(eight), Ordering::Relaxed);
-    }
-}
 
 thread_local! {
     /// The fork generation, plus one, in which this thread has taken a seat, and the seat's index. It has no `Drop`, so
@@ -400,26 +360,3 @@ pub const ADDRESS_BYTES: usize = 64;
 /// Flags in the owner of a seat, above the process ID.
 pub const TAKEN: u64 = 1 << 32;
 pub const CLEARED: u64 = 1 << 33;
-
-/// Offsets of the fields, for programs that read the file.
-pub mod place {
-    use std::mem::offset_of;
-
-    use super::{DevicePage, Page, Seat};
-
-    pub const PROCESS: usize = offset_of!(Page, process);
-    pub const BEGAN: usize = offset_of!(Page, began_ns);
-    pub const NAMESPACE: usize = offset_of!(Page, namespace);
-    pub const GAUGES: usize = offset_of!(Page, gauges);
-    pub const YOUNGEST: usize = offset_of!(Page, youngest);
-    pub const PROGRAM: usize = offset_of!(Page, program);
-    pub const ADDRESS: usize = offset_of!(Page, address);
-    pub const DEVICES: usize = offset_of!(Page, devices);
-    pub const DEVICE_BYTES: usize = size_of::<DevicePage>();
-    pub const DEVICE_STATE: usize = offset_of!(DevicePage, state);
-    pub const DEVICE_FIGURES: usize = offset_of!(DevicePage, figures);
-    pub const SEATS: usize = offset_of!(Page, seats);
-    pub const SEAT_BYTES: usize = size_of::<Seat>();
-    pub const SEAT_BEGAN: usize = offset_of!(Seat, began_ns);
-    pub const SEAT_ROWS: usize = offset_of!(Seat, rows);
-}

@@ -155,9 +155,11 @@ pub fn id() -> u32 {
 
 /// The most recently forked child, in memory that others can see.
 #[repr(C)]
-pub(crate) struct Youngest {
-    process: AtomicU64,
-    began_ns: AtomicU64,
+pub struct Youngest {
+    /// Its process ID, or 0 if none was forked.
+    pub process: AtomicU64,
+    /// The time since boot at which it was forked.
+    pub began_ns: AtomicU64,
 }
 
 impl Youngest {

@@ -1,6 +1,6 @@
 //! What `oarlock run --stats` counts and does not time: key exchanges, derivations, MACs and signatures.
 
-use oarlock_engine::costs::{CountedExchanges, CountedOperations, Performed};
+use oarlock_engine::costs::{CountedOperations, Performed};
 use serde::Serialize;
 
 /// By one group. A server encapsulates, a client decapsulates.
@@ -12,11 +12,23 @@ pub(crate) struct KeyExchanges {
 }
 
 impl KeyExchanges {
-    pub(crate) fn of(counted: &CountedExchanges) -> Self {
+    /// One for each post-quantum group; those of a group follow each other in `counted`.
+    pub(crate) fn all(counted: &[CountedOperations]) -> Vec<Self> {
+        let by_primitive = counted.chunk_by(|one, other| one.primitive == other.primitive);
+        let of_groups = by_primitive.filter(|all| all[0].primitive.is_group());
+        of_groups.map(Self::of).collect()
+    }
+
+    fn of(counted: &[CountedOperations]) -> Self {
+        let count = |performed| {
+            let mut all = counted.iter();
+            all.find(|it| it.performed == performed)
+                .map_or(0, |it| it.count)
+        };
         Self {
-            group: counted.group.name(),
-            encapsulated: counted.encapsulated,
-            decapsulated: counted.decapsulated,
+            group: counted[0].primitive.name(),
+            encapsulated: count(Performed::Encapsulated),
+            decapsulated: count(Performed::Decapsulated),
         }
     }
 
@@ -52,10 +64,11 @@ pub(crate) struct PrimitiveOperations {
 }
 
 impl PrimitiveOperations {
-    /// One for each primitive; those of a primitive follow each other in `counted`.
+    /// One for each primitive other than groups; those of a primitive follow each other in `counted`.
     pub(crate) fn all(counted: &[CountedOperations]) -> Vec<Self> {
         let by_primitive = counted.chunk_by(|one, other| one.primitive == other.primitive);
-        by_primitive.map(Self::of).collect()
+        let of_others = by_primitive.filter(|all| !all[0].primitive.is_group());
+        of_others.map(Self::of).collect()
     }
 
     fn of(counted: &[CountedOperations]) -> Self {
@@ -107,6 +120,9 @@ mod tests {
             (Primitive::Hmac, Performed::Authenticated, 1),
             (Primitive::X25519, Performed::Generated, 2),
             (Primitive::X25519, Performed::Derived, 3),
+            (Primitive::X25519MlKem768, Performed::Encapsulated, 5),
+            (Primitive::X25519MlKem768, Performed::Decapsulated, 6),
+            (Primitive::SecP256r1MlKem768, Performed::Decapsulated, 7),
             (Primitive::EcP256, Performed::Signed, 4),
         ];
         let counted = counted.map(|(primitive, performed, count)| CountedOperations {
@@ -124,5 +140,12 @@ mod tests {
             serde_json::to_string(&all[1]).unwrap(),
             r#"{"operation":"x25519","generated":2,"derived":3}"#
         );
+        let exchanges = KeyExchanges::all(&counted);
+        let sides = exchanges
+            .iter()
+            .map(|it| (it.group, it.encapsulated, it.decapsulated));
+        let groups = [Primitive::X25519MlKem768, Primitive::SecP256r1MlKem768];
+        let [first, second] = groups.map(Primitive::name);
+        assert!(sides.eq([(first, 5, 6), (second, 0, 7)]));
     }
 }

@@ -175,7 +175,7 @@ impl Report {
             lines: counted.lines.iter().map(ReportLine::of).collect(),
             contexts: counted.contexts.iter().map(ReportContexts::of).collect(),
             unmeasured: Vec::new(),
-            key_exchanges: counted.exchanges.iter().map(KeyExchanges::of).collect(),
+            key_exchanges: KeyExchanges::all(&counted.operations),
             primitive_operations: PrimitiveOperations::all(&counted.operations),
             rsa_private_operations: RsaOperations {
                 alone: private.alone,
@@ -540,7 +540,7 @@ const CONTEXT_PAIRS: usize = 15;
 #[cfg(test)]
 mod tests {
     use oarlock_engine::Primitive;
-    use oarlock_engine::costs::CountedExchanges;
+    use oarlock_engine::costs::{CountedOperations, Performed};
 
     use super::*;
 
@@ -578,11 +578,15 @@ mod tests {
                 line("chacha20", Some((2e9, 1.5e9))),
                 line("aes-128-cbc", None),
             ],
-            key_exchanges: vec![KeyExchanges::of(&CountedExchanges {
-                group: Primitive::X25519MlKem768,
-                encapsulated: 3,
-                decapsulated: 1,
-            })],
+            key_exchanges: KeyExchanges::all(
+                &[(Performed::Encapsulated, 3), (Performed::Decapsulated, 1)].map(
+                    |(performed, count)| CountedOperations {
+                        primitive: Primitive::X25519MlKem768,
+                        performed,
+                        count,
+                    },
+                ),
+            ),
             primitive_operations: Vec::new(),
             rsa_private_operations: RsaOperations::default(),
             saved_seconds: Some(-1e-6),

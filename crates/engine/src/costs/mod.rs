@@ -28,6 +28,6 @@ pub use lookup::CostSource;
 pub use performed::Performed;
 pub use stats::{AlgorithmStats, PublicKeyStats, Stats};
 pub use usage::{
-    Computed, ContextEvent, Counted, CountedContexts, CountedExchanges, CountedLine,
-    CountedOperations, PrivateOperations, Usage,
+    Computed, ContextEvent, Counted, CountedContexts, CountedLine, CountedOperations,
+    PrivateOperations, Usage,
 };

@@ -1,33 +1,30 @@
 //! Counts of the requests of one command's processes, in a file that all of them map.
 //!
 //! ```text
-//! 0   magic        8 bytes
-//! 8   version      4    changes with the list of algorithms
-//! 12  length       4    of the file
-//! 16  processes    8    that opened it, and children of them that counted something
-//! 24  RSA          24   private operations made here, those of them that lanes made, and by another machine
-//! 48  RSA          8    nanoseconds that lanes have saved, signed
-//! 56  libraries    8    0: none yet, 1: several, or one that has no file; else a hash of the name of the only one
-//! 64  library      512  the file of libcrypto, ended by a zero
-//! 576 events       by algorithm and direction: contexts that were given a key, IVs without a key, copies: 8 each
-//!     counters     by algorithm, direction and size class: requests 8, bytes 8
-//!     operations   by primitive: how often each of what it does was done: 8 each
+//! header       magic, version and length; processes that opened the file, and children of them that counted something
+//!              RSA: private operations made here, those of them that lanes made, by another machine, and abandoned;
+//!              nanoseconds that lanes saved, signed
+//!              libraries 0: none yet, 1: several, or one that has no file; else a hash of the name of the only one
+//!              the file of libcrypto, 512 bytes, ended by a zero
+//! events       by algorithm and direction: contexts that were given a key, IVs without a key, copies
+//! requests     by algorithm, direction and size class: requests, bytes
+//! operations   by primitive: how often each of what it does was done
 //! ```
 //!
-//! Numbers are in the machine's byte order, little-endian on all machines that Oarlock has kernels for. The file never
-//! leaves its machine, and the other byte order has another magic. Counters are relaxed atomics: each is right by
-//! itself, and all are consistent once the processes have ended.
+//! All but the file's name are 8-byte numbers in the machine's byte order, little-endian on all machines that Oarlock has
+//! kernels for. The file never leaves its machine, and the other byte order has another magic. Counters are relaxed
+//! atomics: each is right by itself, and all are consistent once the processes have ended.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::costs::performed::Performed;
 use crate::work::algorithm::{Algorithm, Direction};
 use crate::work::primitive::Primitive;
-use oarlock_threads::mapped::Mapped;
+use oarlock_threads::mapped::{Mapped, put_text, text};
 use oarlock_threads::process;
 
 /// Counters of requests in a file that all processes of a command share.
@@ -67,24 +64,10 @@ pub struct Counted {
     pub private_operations: PrivateOperations,
     /// Events of contexts, by algorithm and direction, without rows of zeros.
     pub contexts: Vec<CountedContexts>,
-    /// Key exchanges by post-quantum group, without rows of zeros.
-    pub exchanges: Vec<CountedExchanges>,
-    /// Operations of the other primitives, without rows of zeros.
+    /// Operations of primitives, without rows of zeros. Those of a primitive follow each other.
     pub operations: Vec<CountedOperations>,
     /// The libcrypto of the processes, if all use the same file.
     pub library: Option<PathBuf>,
-}
-
-/// Key exchanges of one post-quantum group. In a TLS handshake the server encapsulates a secret and the client
-/// decapsulates it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CountedExchanges {
-    /// The group.
-    pub group: Primitive,
-    /// Encapsulated secrets.
-    pub encapsulated: u64,
-    /// Decapsulated secrets.
-    pub decapsulated: u64,
 }
 
 /// One operation of one primitive.
@@ -218,30 +201,21 @@ impl Usage {
 
     /// Records the libcrypto of this process, by file, or `None` if it has no name.
     pub fn record_library(&self, file: Option<&Path>) {
-        let mut words = [0; LIBRARY];
-        let text = file.map_or(&[][..], |file| file.as_os_str().as_bytes());
-        let fits = !text.is_empty() && text.len() < 8 * LIBRARY;
-        for (word, bytes) in words.iter_mut().zip(text.chunks(8)) {
-            let mut eight = [0; 8];
-            eight[..bytes.len()].copy_from_slice(bytes);
-            *word = u64::from_le_bytes(eight);
-        }
+        let name = file.map_or(&[][..], |file| file.as_os_str().as_bytes());
         let mut hasher = DefaultHasher::new();
-        text.hash(&mut hasher);
-        let name = match fits {
+        name.hash(&mut hasher);
+        let hash = match !name.is_empty() && name.len() < 8 * LIBRARY {
             true => hasher.finish() | NAMED,
             false => MORE_LIBRARIES,
         };
         let (state, order) = (&self.header()[LIBRARIES], Ordering::Relaxed);
-        match state.compare_exchange(NO_LIBRARY, name, order, order) {
+        match state.compare_exchange(NO_LIBRARY, hash, order, order) {
             // Processes with the same library write the same bytes.
             Ok(_) => {}
-            Err(other) if other == name => {}
+            Err(other) if other == hash => {}
             Err(_) => return state.store(MORE_LIBRARIES, order),
         }
-        for (to, word) in self.header()[HEADER_START..].iter().zip(words) {
-            to.store(word, Ordering::Relaxed);
-        }
+        put_text(&self.header()[HEADER_START..], name);
     }
 
     /// Counts this process if it was forked since the file was opened.
@@ -258,7 +232,7 @@ impl Usage {
     #[inline]
     pub fn record_context(&self, algorithm: Algorithm, direction: Direction, event: ContextEvent) {
         self.count_process();
-        self.event(algorithm, direction, event)
+        EVENTS.row(&self.mapped, row(algorithm, direction))[event as usize]
             .fetch_add(1, Ordering::Relaxed);
     }
 
@@ -273,7 +247,8 @@ impl Usage {
     pub fn record(&self, algorithm: Algorithm, direction: Direction, bytes: usize) {
         self.count_process();
         let class = (usize::BITS - bytes.leading_zeros()) as usize;
-        let [requests, counted] = self.counter(algorithm, direction, class.min(CLASSES - 1));
+        let row = CLASSES * row(algorithm, direction) + class.min(CLASSES - 1);
+        let [requests, counted] = REQUESTS.row(&self.mapped, row);
         requests.fetch_add(1, Ordering::Relaxed);
         counted.fetch_add(bytes as u64, Ordering::Relaxed);
     }
@@ -289,7 +264,7 @@ impl Usage {
     #[inline]
     pub fn record_operation(&self, primitive: Primitive, performed: Performed) {
         self.count_process();
-        self.operation(primitive, performed)
+        OPERATIONS.row(&self.mapped, primitive as usize)[performed as usize]
             .fetch_add(1, Ordering::Relaxed);
     }
 
@@ -297,22 +272,17 @@ impl Usage {
     pub fn read(&self) -> Counted {
         let mut counted = Counted {
             processes: self.header()[PROCESSES].load(Ordering::Relaxed),
-            lines: Vec::new(),
             private_operations: self.private_operations(),
-            contexts: Vec::new(),
-            exchanges: self.counted_exchanges().collect(),
-            operations: self.counted_operations().collect(),
             library: self.library(),
+            ..Counted::default()
         };
-        for algorithm in Algorithm::ALL {
+        for &algorithm in Algorithm::ALL {
             for direction in [Direction::Encrypt, Direction::Decrypt] {
-                let events = [ContextEvent::Keyed, ContextEvent::Iv, ContextEvent::Copied];
-                let [keyed, ivs, copies] = events
-                    .map(|event| self.event(*algorithm, direction, event))
-                    .map(|count| count.load(Ordering::Relaxed));
+                let row = row(algorithm, direction);
+                let [keyed, ivs, copies] = EVENTS.read(&self.mapped, row);
                 if keyed + ivs + copies > 0 {
                     counted.contexts.push(CountedContexts {
-                        algorithm: *algorithm,
+                        algorithm,
                         direction,
                         keyed,
                         ivs,
@@ -320,19 +290,30 @@ impl Usage {
                     });
                 }
                 for class in 0..CLASSES {
-                    let [requests, bytes] = self.counter(*algorithm, direction, class);
-                    let line = CountedLine {
-                        algorithm: *algorithm,
-                        direction,
-                        requests: requests.load(Ordering::Relaxed),
-                        bytes: bytes.load(Ordering::Relaxed),
-                        class,
-                    };
-                    if line.requests > 0 {
-                        counted.lines.push(line);
+                    let [requests, bytes] = REQUESTS.read(&self.mapped, CLASSES * row + class);
+                    if requests > 0 {
+                        counted.lines.push(CountedLine {
+                            algorithm,
+                            direction,
+                            requests,
+                            bytes,
+                            class,
+                        });
                     }
                 }
             }
+        }
+        for &primitive in Primitive::ALL {
+            let counts = OPERATIONS.read(&self.mapped, primitive as usize);
+            let all = Performed::ALL.into_iter().zip(counts);
+            let some = all.filter(|(_, count)| *count > 0);
+            counted
+                .operations
+                .extend(some.map(|(performed, count)| CountedOperations {
+                    primitive,
+                    performed,
+                    count,
+                }));
         }
         counted
     }
@@ -352,70 +333,44 @@ impl Usage {
         }
     }
 
-    fn counted_exchanges(&self) -> impl Iterator<Item = CountedExchanges> + '_ {
-        let groups = Primitive::ALL.iter().filter(|it| it.is_group());
-        groups.filter_map(|group| {
-            let [encapsulated, decapsulated] = [Performed::Encapsulated, Performed::Decapsulated]
-                .map(|side| self.operation(*group, side).load(Ordering::Relaxed));
-            (encapsulated + decapsulated > 0).then_some(CountedExchanges {
-                group: *group,
-                encapsulated,
-                decapsulated,
-            })
-        })
-    }
-
-    fn counted_operations(&self) -> impl Iterator<Item = CountedOperations> + '_ {
-        let others = Primitive::ALL.iter().filter(|it| !it.is_group());
-        let all = others.flat_map(|primitive| {
-            Performed::ALL.map(|performed| CountedOperations {
-                primitive: *primitive,
-                performed,
-                count: self
-                    .operation(*primitive, performed)
-                    .load(Ordering::Relaxed),
-            })
-        });
-        all.filter(|it| it.count > 0)
-    }
-
     fn library(&self) -> Option<PathBuf> {
         let header = self.header();
         if header[LIBRARIES].load(Ordering::Relaxed) & NAMED == 0 {
             return None;
         }
-        let words = header[HEADER_START..].iter();
-        let bytes: Vec<u8> = words
-            .flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes())
-            .take_while(|byte| *byte != 0)
-            .collect();
-        Some(PathBuf::from(std::ffi::OsStr::from_bytes(&bytes)))
+        let name = text(&header[HEADER_START..]);
+        Some(PathBuf::from(std::ffi::OsString::from_vec(name)))
     }
 
     fn header(&self) -> &[AtomicU64] {
         &self.mapped.numbers()[..HEADER]
     }
+}
 
-    #[inline]
-    fn event(&self, algorithm: Algorithm, direction: Direction, event: ContextEvent) -> &AtomicU64 {
-        let row = 2 * algorithm as usize + direction as usize;
-        &self.mapped.numbers()[HEADER + EVENTS * row + event as usize]
+/// Rows of counters, and the place of the first.
+struct Table<const COLUMNS: usize>(usize);
+
+impl<const COLUMNS: usize> Table<COLUMNS> {
+    /// Returns the place behind the table.
+    const fn end(&self, rows: usize) -> usize {
+        self.0 + COLUMNS * rows
     }
 
     #[inline]
-    fn operation(&self, primitive: Primitive, performed: Performed) -> &AtomicU64 {
-        let at = OPERATIONS + Performed::ALL.len() * primitive as usize + performed as usize;
-        &self.mapped.numbers()[at]
+    fn row<'a>(&self, file: &'a Mapped, row: usize) -> &'a [AtomicU64; COLUMNS] {
+        &file.numbers()[self.0..].as_chunks().0[row]
     }
 
-    /// Returns the counters of requests and of their bytes.
-    #[inline]
-    fn counter(&self, algorithm: Algorithm, direction: Direction, class: usize) -> [&AtomicU64; 2] {
-        let row = 2 * algorithm as usize + direction as usize;
-        let at = COUNTERS + 2 * (CLASSES * row + class);
-        let numbers = self.mapped.numbers();
-        [&numbers[at], &numbers[at + 1]]
+    fn read(&self, file: &Mapped, row: usize) -> [u64; COLUMNS] {
+        self.row(file, row)
+            .each_ref()
+            .map(|it| it.load(Ordering::Relaxed))
     }
+}
+
+/// Returns the row of an algorithm in one direction, in a table of such rows.
+fn row(algorithm: Algorithm, direction: Direction) -> usize {
+    2 * algorithm as usize + direction as usize
 }
 
 fn not_ours() -> io::Error {
@@ -448,11 +403,14 @@ const NAMED: u64 = 2;
 const HEADER_START: usize = 9;
 const LIBRARY: usize = 64;
 const HEADER: usize = HEADER_START + LIBRARY;
-/// Counters for each algorithm and direction.
-const EVENTS: usize = 3;
-const COUNTERS: usize = HEADER + Algorithm::ALL.len() * 2 * EVENTS;
-const OPERATIONS: usize = COUNTERS + Algorithm::ALL.len() * 2 * CLASSES * 2;
-const NUMBERS: usize = OPERATIONS + Performed::ALL.len() * Primitive::ALL.len();
+/// By algorithm and direction, and in that order of [`ContextEvent`].
+const EVENTS: Table<3> = Table(HEADER);
+/// By algorithm, direction and size class.
+const REQUESTS: Table<2> = Table(EVENTS.end(ROWS));
+/// By primitive.
+const OPERATIONS: Table<{ Performed::ALL.len() }> = Table(REQUESTS.end(ROWS * CLASSES));
+const NUMBERS: usize = OPERATIONS.end(Primitive::ALL.len());
+const ROWS: usize = 2 * Algorithm::ALL.len();
 /// The size classes: 0 bytes, 1, 2 to 3, 4 to 7 and so on, and from 2^30 on.
 const CLASSES: usize = 32;
 
@@ -493,8 +451,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("usage");
         let usage = Usage::create(&path).unwrap();
-        let counted = usage.read();
-        assert!(counted.exchanges.is_empty() && counted.operations.is_empty());
+        assert!(usage.read().operations.is_empty());
         let theirs = Usage::open(&path).unwrap();
         // Each has its own count, so that no two can share a counter unnoticed.
         let all = Primitive::ALL
@@ -510,18 +467,8 @@ mod tests {
             let mut all = all.clone();
             all.position(|it| it == (primitive, performed)).unwrap() as u64 + 1
         };
-        let groups = Primitive::ALL.iter().filter(|it| it.is_group()).count();
-        assert_eq!(counted.exchanges.len(), groups);
-        for it in &counted.exchanges {
-            let sides = (it.encapsulated, it.decapsulated);
-            let side = |performed| times(it.group, performed);
-            let expected = (side(Performed::Encapsulated), side(Performed::Decapsulated));
-            assert_eq!(sides, expected);
-        }
-        let others = (Primitive::ALL.len() - groups) * Performed::ALL.len();
-        assert_eq!(counted.operations.len(), others);
+        assert_eq!(counted.operations.len(), all.clone().count());
         for it in &counted.operations {
-            assert!(!it.primitive.is_group());
             assert_eq!(it.count, times(it.primitive, it.performed));
         }
         assert!(counted.lines.is_empty() && counted.contexts.is_empty());

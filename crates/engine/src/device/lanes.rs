@@ -39,17 +39,10 @@ pub(crate) struct Lanes {
     costs: LaneCosts,
     /// Workspaces for reuse, wiped.
     workspaces: Mutex<Vec<Vec<Line>>>,
-    counts: LaneCounts,
-    shown: Shown,
-}
-
-#[derive(Default)]
-struct LaneCounts {
-    alone: AtomicU64,
-    groups: AtomicU64,
-    in_groups: AtomicU64,
+    /// By [`Gauge`], as they are published.
+    counts: [AtomicU64; Gauge::COUNT],
     saved_ns: AtomicI64,
-    faults: AtomicU64,
+    shown: Shown,
 }
 
 /// Returns the operation that requests of a batch key count as.
@@ -70,7 +63,8 @@ impl Lanes {
             backend,
             costs: LaneCosts::new(backend.map_or(LANES, Backend::lanes_at_once)),
             workspaces: Mutex::default(),
-            counts: LaneCounts::default(),
+            counts: Default::default(),
+            saved_ns: AtomicI64::default(),
             shown: Shown::default(),
         }
     }
@@ -95,28 +89,33 @@ impl Lanes {
         self.shown
     }
 
-    /// Counts requests in the figures that other processes see.
-    fn show_requests(&self, what: Other, count: usize, is_group: bool) {
+    /// Counts here, and in the figures that other processes see.
+    fn count(&self, gauge: Gauge, more: usize) {
+        self.counts[gauge as usize].fetch_add(more as u64, Ordering::Relaxed);
+        self.shown.add(gauge, more as i64);
+    }
+
+    fn count_requests(&self, what: Other, count: usize, is_group: bool) {
         // Byte counts are meaningless here.
         self.shown
             .count_other(what, Direction::Encrypt, count as u64, 0);
         if is_group {
-            self.shown.add(Gauge::Groups, 1);
-            self.shown.add(Gauge::InGroups, count as i64);
+            self.count(Gauge::Groups, 1);
+            self.count(Gauge::InGroups, count);
         } else {
-            self.shown.add(Gauge::Alone, count as i64);
+            self.count(Gauge::Alone, count);
         }
     }
 
     /// Returns the counts of requests so far.
     pub(crate) fn stats(&self) -> PublicKeyStats {
-        let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let count = |gauge: Gauge| self.counts[gauge as usize].load(Ordering::Relaxed);
         PublicKeyStats {
-            alone: count(&self.counts.alone),
-            groups: count(&self.counts.groups),
-            in_groups: count(&self.counts.in_groups),
-            saved_ns: self.counts.saved_ns.load(Ordering::Relaxed),
-            faults: count(&self.counts.faults),
+            alone: count(Gauge::Alone),
+            groups: count(Gauge::Groups),
+            in_groups: count(Gauge::InGroups),
+            saved_ns: self.saved_ns.load(Ordering::Relaxed),
+            faults: count(Gauge::Faults),
             waiting: 0,
         }
     }
@@ -179,8 +178,7 @@ impl Lanes {
         let began = Instant::now();
         let result = run();
         self.costs.learn_alone(key, began.elapsed());
-        self.counts.alone.fetch_add(1, Ordering::Relaxed);
-        self.show_requests(what, 1, false);
+        self.count_requests(what, 1, false);
         result
     }
 
@@ -210,13 +208,8 @@ impl Lanes {
         if in_lanes && let Some(backend) = self.backend {
             self.costs.begin_lanes(key, size);
             self.compute(backend, key, &mut lanes);
-            self.counts.groups.fetch_add(1, Ordering::Relaxed);
-            let count = size as u64;
-            self.counts.in_groups.fetch_add(count, Ordering::Relaxed);
-        } else {
-            self.counts.alone.fetch_add(size as u64, Ordering::Relaxed);
         }
-        self.show_requests(what(key), size, in_lanes && self.backend.is_some());
+        self.count_requests(what(key), size, in_lanes && self.backend.is_some());
         for (place, one) in lanes.into_iter().enumerate() {
             let InLane { request, power } = one;
             answer(
@@ -228,7 +221,7 @@ impl Lanes {
             let took = began.elapsed();
             let alone = self.costs.alone(key).as_nanos() as i64 * size as i64;
             let saved = alone.saturating_sub(took.as_nanos() as i64);
-            self.counts.saved_ns.fetch_add(saved, Ordering::Relaxed);
+            self.saved_ns.fetch_add(saved, Ordering::Relaxed);
             self.costs.learn_lanes(key, size, took);
         } else {
             self.costs.learn_alone(key, began.elapsed());
@@ -288,8 +281,7 @@ impl Lanes {
             };
             if !are_equal(one.request.base(), check) {
                 one.power = None;
-                self.counts.faults.fetch_add(1, Ordering::Relaxed);
-                self.shown.add(Gauge::Faults, 1);
+                self.count(Gauge::Faults, 1);
                 log::warn!(
                     "RSA: a result that was computed in lanes does not agree with the public key of \
                      {} bits, and is computed again by aws-lc: a prime of the key is none, or the \

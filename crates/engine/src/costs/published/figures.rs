@@ -1,13 +1,14 @@
 //! Reads the file that a process publishes. It is untrusted input: its owner may have written anything.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::rows::operation;
 use crate::work::algorithm::Direction;
+use oarlock_threads::mapped::text;
 use oarlock_threads::page::{
-    ADDRESS_BYTES, CLEARED, DEVICES, DeviceFigure, Gauge, LENGTH, MAGIC, NAME_BYTES, PROGRAM_BYTES,
-    ROWS, SEATS, TAKEN, VERSION_AND_LENGTH, place,
+    CLEARED, DeviceFigure, DevicePage, Gauge, LENGTH, MAGIC, Page, Seat, TAKEN, VERSION_AND_LENGTH,
 };
 
 /// A snapshot of the figures of a process and its forked children. All counts are totals since the start.
@@ -147,22 +148,33 @@ impl Figures {
     /// assert!(Figures::parse(b"oarlive").is_err());
     /// ```
     pub fn parse(bytes: &[u8]) -> Result<Self, &'static str> {
-        let page = Bytes(bytes);
-        if page.word(0) != MAGIC {
+        let (words, rest) = bytes.as_chunks();
+        let mut numbers = Vec::new();
+        // A host low on memory must not fail because of this file.
+        if numbers.try_reserve_exact(words.len()).is_err() {
+            return Err("no memory to read it");
+        }
+        numbers.extend(
+            words
+                .iter()
+                .map(|it| AtomicU64::new(u64::from_ne_bytes(*it))),
+        );
+        if numbers.first().map(get) != Some(MAGIC) {
             return Err("no file of live figures");
         }
-        if page.word(8) != VERSION_AND_LENGTH || bytes.len() != LENGTH {
-            return Err("live figures of another version of Oarlock");
-        }
-        let gauge = |gauge: Gauge| page.word(place::GAUGES + 8 * gauge as usize);
+        let is_ours = |page: &&Page| get(&page.version_and_length) == VERSION_AND_LENGTH;
+        let page = Page::of(&numbers).filter(|_| rest.is_empty());
+        let page = page.filter(is_ours);
+        let page = page.ok_or("live figures of another version of Oarlock")?;
+        let gauge = |gauge: Gauge| get(&page.gauges[gauge as usize]);
         // Levels are kept by additions and subtractions, which a killed process may leave unbalanced.
         let level = |of: Gauge| u64::try_from(gauge(of) as i64).unwrap_or(0);
         let mut figures = Self {
-            program: page.text(place::PROGRAM, PROGRAM_BYTES),
-            process: page.word(place::PROCESS) as u32,
-            began: Duration::from_nanos(page.word(place::BEGAN)),
-            namespace: page.word(place::NAMESPACE),
-            metrics: page.text(place::ADDRESS, ADDRESS_BYTES).parse().ok(),
+            program: printable(&page.program),
+            process: get(&page.process) as u32,
+            began: Duration::from_nanos(get(&page.began_ns)),
+            namespace: get(&page.namespace),
+            metrics: printable(&page.address).parse().ok(),
             public_key: PublicKeyFigures {
                 alone: gauge(Gauge::Alone),
                 in_groups: gauge(Gauge::InGroups),
@@ -173,16 +185,24 @@ impl Figures {
             waiting: level(Gauge::Waiting),
             in_flight: level(Gauge::InFlight),
             refused: gauge(Gauge::Refused),
-            devices: (0..DEVICES).filter_map(|at| page.device(at)).collect(),
+            devices: page.devices.iter().filter_map(DeviceFigures::of).collect(),
             processes: Vec::new(),
             heir: None,
         };
         figures.add_process(figures.process, figures.began);
-        for seat in 0..SEATS {
-            figures.add_seat(page, seat);
+        let [seats @ .., nobodys] = &page.seats;
+        for seat in seats {
+            let owner = get(&seat.process);
+            if owner != 0 && owner & CLEARED == 0 {
+                let began = Duration::from_nanos(get(&seat.began_ns));
+                let process = figures.add_process(owner as u32, began);
+                process.began = process.began.min(began);
+                process.add_seat(seat);
+            }
         }
-        let youngest = page.word(place::YOUNGEST) as u32;
-        let began = Duration::from_nanos(page.word(place::YOUNGEST + 8));
+        figures.processes[0].add_seat(nobodys);
+        let youngest = get(&page.youngest.process) as u32;
+        let began = Duration::from_nanos(get(&page.youngest.began_ns));
         let has_counted = |one: &ProcessFigures| !one.operations.is_empty();
         if youngest != 0 && !figures.processes.iter().any(has_counted) {
             figures.heir = Some((youngest, began));
@@ -206,39 +226,26 @@ impl Figures {
             });
         &mut self.processes[known]
     }
+}
 
-    fn add_seat(&mut self, page: Bytes<'_>, seat: usize) {
-        let at = place::SEATS + seat * place::SEAT_BYTES;
-        let owner = page.word(at);
-        let is_nobodys = seat == SEATS - 1;
-        if owner & CLEARED != 0 || owner == 0 && !is_nobodys {
-            return;
-        }
-        let began = Duration::from_nanos(page.word(at + place::SEAT_BEGAN));
-        let process = if is_nobodys {
-            self.add_process(self.process, self.began)
-        } else {
-            self.add_process(owner as u32, began)
-        };
-        process.threads += usize::from(owner & TAKEN != 0);
-        if !is_nobodys {
-            process.began = process.began.min(began);
-        }
-        for row in 0..ROWS {
-            for direction in [Direction::Encrypt, Direction::Decrypt] {
-                let cell = at + place::SEAT_ROWS + 32 * row + 16 * direction as usize;
-                let (requests, bytes) = (page.word(cell), page.word(cell + 8));
+impl ProcessFigures {
+    fn add_seat(&mut self, seat: &Seat) {
+        self.threads += usize::from(get(&seat.process) & TAKEN != 0);
+        for (row, directions) in seat.rows.iter().enumerate() {
+            let directions = directions
+                .iter()
+                .zip([Direction::Encrypt, Direction::Decrypt]);
+            for (counter, direction) in directions {
+                let (requests, bytes) = (get(&counter.requests), get(&counter.bytes));
                 if let Some(name) = operation(row)
                     && requests > 0
                 {
-                    process.add(name, direction, requests, bytes);
+                    self.add(name, direction, requests, bytes);
                 }
             }
         }
     }
-}
 
-impl ProcessFigures {
     fn add(&mut self, name: &'static str, direction: Direction, requests: u64, bytes: u64) {
         let mut known = self.operations.iter_mut();
         match known.find(|one| (one.name, one.direction) == (name, direction)) {
@@ -256,41 +263,18 @@ impl ProcessFigures {
     }
 }
 
-/// A file's bytes; reads beyond the end return zero.
-#[derive(Clone, Copy)]
-struct Bytes<'a>(&'a [u8]);
-
-impl Bytes<'_> {
-    fn word(self, at: usize) -> u64 {
-        let bytes = self.0.get(at..at + 8).and_then(|it| it.try_into().ok());
-        bytes.map_or(0, u64::from_ne_bytes)
-    }
-
-    /// Returns the text up to the first zero. Bytes outside printable ASCII become question marks, since a terminal
-    /// might act on them.
-    fn text(self, at: usize, bytes_max: usize) -> String {
-        let bytes = self.0.get(at..at + bytes_max).unwrap_or_default();
-        let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-        let printable = |byte: &u8| match byte {
-            b' '..=b'~' => char::from(*byte),
-            _ => '?',
-        };
-        text.iter().map(printable).collect()
-    }
-
-    fn device(self, number: usize) -> Option<DeviceFigures> {
-        let at = place::DEVICES + number * place::DEVICE_BYTES;
-        let state = match self.word(at + place::DEVICE_STATE) {
+impl DeviceFigures {
+    fn of(page: &DevicePage) -> Option<Self> {
+        let state = match get(&page.state) {
             1 => DeviceState::Closed,
             2 => DeviceState::Open,
             3 => DeviceState::HalfOpen,
             4 => DeviceState::Left,
             _ => return None,
         };
-        let figure =
-            |figure: DeviceFigure| self.word(at + place::DEVICE_FIGURES + 8 * figure as usize);
-        Some(DeviceFigures {
-            name: self.text(at, NAME_BYTES),
+        let figure = |figure: DeviceFigure| get(&page.figures[figure as usize]);
+        Some(Self {
+            name: printable(&page.name),
             state,
             in_flight: figure(DeviceFigure::InFlight),
             given: figure(DeviceFigure::Given),
@@ -303,4 +287,17 @@ impl Bytes<'_> {
             bytes: figure(DeviceFigure::Bytes),
         })
     }
+}
+
+fn get(number: &AtomicU64) -> u64 {
+    number.load(Ordering::Relaxed)
+}
+
+/// Returns the text, with question marks for bytes outside printable ASCII, since a terminal might act on them.
+fn printable(place: &[AtomicU64]) -> String {
+    let printable = |byte: &u8| match byte {
+        b' '..=b'~' => char::from(*byte),
+        _ => '?',
+    };
+    text(place).iter().map(printable).collect()
 }

@@ -418,6 +418,8 @@ mod tests {
     use std::io::Write as _;
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
+    use oarlock_threads::page::Page;
+
     use super::*;
 
     #[test]
@@ -450,7 +452,7 @@ mod tests {
     fn ended(path: &Path) {
         let mut bytes = vec![0; LENGTH];
         bytes[..16].copy_from_slice(&Figures::file_begin());
-        let place = oarlock_threads::page::place::NAMESPACE;
+        let place = std::mem::offset_of!(Page, namespace);
         bytes[place..place + 8].copy_from_slice(&namespace().to_ne_bytes());
         fs::write(path, bytes).unwrap();
     }
