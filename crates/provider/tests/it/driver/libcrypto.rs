@@ -6,6 +6,7 @@ use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 
 use libloading::Library;
+use oarlock_engine::costs::Usage;
 
 use crate::host::{libcrypto_file, module};
 
@@ -136,17 +137,31 @@ unsafe impl Sync for Libcrypto {}
 
 impl Libcrypto {
     fn with_providers(mut self) -> Self {
-        for (context, options) in self.contexts.iter_mut().zip(["", "strategy=stripe"]) {
-            let mut file = tempfile::NamedTempFile::new().unwrap();
-            file.write_all(configuration(options).as_bytes()).unwrap();
-            let name = CString::new(file.path().to_str().unwrap()).unwrap();
-            // SAFETY: the text is NUL-terminated, and the context is never freed.
-            unsafe {
-                *context = (self.OSSL_LIB_CTX_new)();
-                assert_eq!((self.OSSL_LIB_CTX_load_config)(*context, name.as_ptr()), 1);
-            }
-        }
+        self.contexts =
+            ["", "strategy=stripe"].map(|options| self.configured(&configuration(options)));
         self
+    }
+
+    /// Returns a new library context with this configuration, which is never freed.
+    fn configured(&self, configuration: &str) -> *mut c_void {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(configuration.as_bytes()).unwrap();
+        let name = CString::new(file.path().to_str().unwrap()).unwrap();
+        // SAFETY: the text is NUL-terminated, and the context is never freed.
+        unsafe {
+            let context = (self.OSSL_LIB_CTX_new)();
+            assert_eq!((self.OSSL_LIB_CTX_load_config)(context, name.as_ptr()), 1);
+            context
+        }
+    }
+
+    /// Returns another library context with both providers, and counters of what ours computes itself in it.
+    pub fn counting_context(&self) -> (*mut c_void, Usage) {
+        let folder = tempfile::tempdir().unwrap();
+        let counters = folder.path().join("usage");
+        let usage = Usage::create(&counters).unwrap();
+        let stats = format!("[oarlock_provider]\nstats = {}\n", counters.display());
+        (self.configured(&(configuration("") + &stats)), usage)
     }
 
     /// Returns the release's major and minor number.

@@ -5,9 +5,11 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 
+use oarlock_engine::Primitive;
+use oarlock_engine::costs::Performed;
 use oarlock_testing::seeded_noise;
 
-use super::{SIDES, Script, Seen, TYPES, Values, asked, errors, rounds};
+use super::{SIDES, Script, Seen, TYPES, Values, asked, counted, errors, rounds};
 use crate::driver::{Param, evp_functions, libcrypto};
 
 evp_functions! {
@@ -36,10 +38,16 @@ struct Kdf(*mut c_void);
 
 impl Kdf {
     fn new(name: &CStr, properties: &CStr) -> Self {
+        // SAFETY: the library context is the tests', which is never freed.
+        unsafe { Self::of(libcrypto().library_context(), name, properties) }
+    }
+
+    /// # Safety
+    /// The library context is live.
+    unsafe fn of(context: *mut c_void, name: &CStr, properties: &CStr) -> Self {
         let functions = functions();
-        // SAFETY: the library context is the tests', and the texts by which the KDF is fetched are NUL-terminated.
+        // SAFETY: the caller's library context is live, and the texts by which the KDF is fetched are NUL-terminated.
         unsafe {
-            let context = libcrypto().library_context();
             let kdf = (functions.EVP_KDF_fetch)(context, name.as_ptr(), properties.as_ptr());
             assert!(!kdf.is_null(), "{properties:?} has no {name:?}");
             let made = Self((functions.EVP_KDF_CTX_new)(kdf));
@@ -343,5 +351,70 @@ fn hkdf_gives_what_its_rfc_says() {
             let (done, bytes, _) = Kdf::new(c"HKDF", side).derive(42, Some(&mut values));
             assert_eq!((done, bytes), (1, hex(output)), "{side:?}");
         }
+    }
+}
+
+/// Project Wycheproof's vectors, at once and in two steps: both providers derive the same and refuse the same, and ours
+/// computes it itself, unless the salt is longer than its room for one.
+#[test]
+fn outputs_of_wycheproof_are_derived_here() {
+    let (context, usage) = libcrypto().counting_context();
+    let (mut counts, mut derived_here) = ([0, 0], 0);
+    for vector in oarlock_vectors::wycheproof::hkdf().unwrap() {
+        let source = &vector.source;
+        let derived = |bytes, values: &Values| {
+            let seen = SIDES.map(|side| {
+                // SAFETY: the library context is never freed.
+                let kdf = unsafe { Kdf::of(context, c"HKDF", side) };
+                kdf.derive(bytes, Some(&mut values.clone()))
+            });
+            assert_eq!(seen[1], seen[0], "{source} {values:?}");
+            let [_, (done, output, _)] = seen;
+            (done == 1).then_some(output)
+        };
+        let values = Values::default().text("digest", vector.hash);
+        let mut extracts = values.clone().octets("key", &vector.secret);
+        if !vector.salt.is_empty() {
+            extracts = extracts.octets("salt", &vector.salt);
+        }
+        // 3.0 reads beyond its buffer after an empty one.
+        let with_info = |values: Values| match vector.info.is_empty() {
+            true => values,
+            false => values.octets("info", &vector.info),
+        };
+        let expected = vector.is_valid.then_some(&vector.output);
+        let at_once = derived(vector.bytes, &with_info(extracts.clone()));
+        assert_eq!(at_once.as_ref(), expected, "{source}");
+        let key = derived(
+            digest_bytes(vector.hash),
+            &extracts.text("mode", "EXTRACT_ONLY"),
+        );
+        let expands = values
+            .text("mode", "EXPAND_ONLY")
+            .octets("key", &key.unwrap());
+        let in_steps = derived(vector.bytes, &with_info(expands));
+        assert_eq!(in_steps.as_ref(), expected, "{source}");
+        // A key is extracted also if too much is requested from it.
+        let is_made = u64::from(vector.is_valid);
+        derived_here += is_made
+            + if vector.salt.len() <= 64 {
+                1 + is_made
+            } else {
+                0
+            };
+        counts[usize::from(vector.is_valid)] += 1;
+    }
+    assert_eq!(counts, [12, 327]);
+    let derived = counted(&usage, Primitive::Hkdf, Performed::Derived);
+    assert_eq!((derived, derived_here), (981, 981));
+}
+
+fn digest_bytes(hash: &str) -> usize {
+    match hash {
+        "SHA-1" => 20,
+        "SHA-256" => 32,
+        "SHA-384" => 48,
+        "SHA-512" => 64,
+        other => panic!("no hash of these vectors is called {other}"),
     }
 }

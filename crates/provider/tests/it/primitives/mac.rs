@@ -4,7 +4,10 @@ use std::ffi::{c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 
-use super::{SIDES, Script, Seen, TYPES, Values, asked, errors, rounds};
+use oarlock_engine::Primitive;
+use oarlock_engine::costs::Performed;
+
+use super::{SIDES, Script, Seen, TYPES, Values, asked, counted, errors, rounds};
 use crate::driver::{Param, evp_functions, libcrypto};
 
 evp_functions! {
@@ -35,10 +38,16 @@ struct Mac(*mut c_void);
 
 impl Mac {
     fn new(side: usize) -> Self {
+        // SAFETY: the library context is the tests', which is never freed.
+        unsafe { Self::of(libcrypto().library_context(), side) }
+    }
+
+    /// # Safety
+    /// The library context is live.
+    unsafe fn of(context: *mut c_void, side: usize) -> Self {
         let functions = functions();
-        // SAFETY: the library context is the tests', and the texts by which the MAC is fetched are NUL-terminated.
+        // SAFETY: the caller's library context is live, and the texts by which the MAC is fetched are NUL-terminated.
         unsafe {
-            let context = libcrypto().library_context();
             let mac = (functions.EVP_MAC_fetch)(context, c"HMAC".as_ptr(), SIDES[side].as_ptr());
             assert!(!mac.is_null(), "{:?}", SIDES[side]);
             let made = Self((functions.EVP_MAC_CTX_new)(mac));
@@ -307,4 +316,54 @@ fn tags_are_those_of_the_rfc() {
             );
         }
     }
+}
+
+/// Project Wycheproof's vectors: both providers make the same tags and refuse the same calls, and ours computes the tags
+/// itself, except those whose key it would have to hash first.
+#[test]
+fn tags_of_wycheproof_are_made_here() {
+    let (context, usage) = libcrypto().counting_context();
+    let (mut counts, mut made_here) = ([0, 0], 0);
+    for vector in oarlock_vectors::wycheproof::hmac().unwrap() {
+        let seen = [0, 1].map(|side| {
+            // SAFETY: the library context is never freed.
+            let mac = unsafe { Mac::of(context, side) };
+            let mut values = Values::default().text("digest", vector.hash);
+            let (first, rest) = vector.message.split_at(vector.message.len() / 2);
+            let in_pieces = [
+                mac.init(Some(&vector.key), Some(&mut values)),
+                mac.update(first),
+                mac.update(rest),
+                mac.finish(64),
+            ];
+            // Again, with only as much room as the vector's tag needs, which may be truncated.
+            let at_once = [
+                mac.init(Some(&vector.key), None),
+                mac.update(&vector.message),
+                mac.finish(vector.tag.len()),
+            ];
+            (in_pieces, at_once)
+        });
+        let source = &vector.source;
+        assert_eq!(seen[1], seen[0], "{source}");
+        let ([.., (done, tag, _)], [.., (is_done_again, again, _)]) = &seen[1];
+        assert_eq!(*done, 1, "{source}");
+        assert_eq!(tag.starts_with(&vector.tag), vector.is_valid, "{source}");
+        let has_room = vector.tag.len() >= tag.len();
+        assert_eq!(*is_done_again == 1, has_room, "{source}");
+        assert!(!has_room || again == tag, "{source}");
+        let block_bytes = if tag.len() <= 32 && !vector.hash.contains("512") {
+            64
+        } else {
+            128
+        };
+        if vector.key.len() <= block_bytes {
+            made_here += 1 + u64::from(has_room);
+        }
+        counts[usize::from(vector.is_valid)] += 1;
+    }
+    assert_eq!(counts, [750, 462]);
+    let counted = counted(&usage, Primitive::Hmac, Performed::Authenticated);
+    assert_eq!(counted, made_here);
+    assert!(made_here > 1194, "{made_here}");
 }

@@ -9,6 +9,9 @@ mod x25519;
 use std::ffi::{CStr, CString, c_int, c_uint};
 use std::ptr::null_mut;
 
+use oarlock_engine::Primitive;
+use oarlock_engine::costs::{Performed, Usage};
+
 use crate::driver::{Param, libcrypto};
 
 /// The two providers, as property queries.
@@ -28,6 +31,15 @@ type Seen = (i32, Vec<u8>, Vec<(u32, u32)>);
 /// Returns library and reason of the errors that this thread has raised.
 fn errors() -> Vec<(u32, u32)> {
     libcrypto().errors()
+}
+
+/// Returns how often our provider has computed something itself.
+fn counted(usage: &Usage, primitive: Primitive, performed: Performed) -> u64 {
+    let operations = usage.read().operations.into_iter();
+    operations
+        .filter(|it| (it.primitive, it.performed) == (primitive, performed))
+        .map(|it| it.count)
+        .sum()
 }
 
 const UTF8_STRING: c_uint = 4;
