@@ -1,12 +1,14 @@
 //! Published test vectors of the ciphers, for tests.
 //!
-//! [`short`] holds vectors typed in from the standards; [`cavp`], [`wycheproof`] and [`age`] read
-//! larger sets from the files that `cargo xtask vectors` fetches.
+//! [`short`] holds vectors typed in from the standards; [`acvp`], [`cavp`], [`kat`], [`wycheproof`]
+//! and [`age`] read larger sets from the files that `cargo xtask vectors` fetches.
 //! Reading nothing is an error: a test cannot pass because its vectors are missing.
 
+pub mod acvp;
 pub mod age;
 pub mod cavp;
 mod fetched;
+pub mod kat;
 mod response;
 pub mod short;
 #[cfg(test)]

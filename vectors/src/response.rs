@@ -8,12 +8,21 @@ use std::path::PathBuf;
 
 use crate::{Error, fetched};
 
-/// Hands every record of one file to `take`, with the name of the file and the record.
+/// Hands every record of one file of ciphers to `take`, with the name of the file and the record.
 pub(crate) fn read(
+    name: &str,
+    take: impl FnMut(String, &Record<'_>) -> Result<(), String>,
+) -> Result<(), Error> {
+    read_in("ciphers", name, take)
+}
+
+/// As [`read`], of a file in any folder.
+pub(crate) fn read_in(
+    folder: &str,
     name: &str,
     mut take: impl FnMut(String, &Record<'_>) -> Result<(), String>,
 ) -> Result<(), Error> {
-    let (path, text) = open(&format!("ciphers/{name}"))?;
+    let (path, text) = open(&format!("{folder}/{name}"))?;
     let fail = |reason: &str| Error(format!("{}: {reason}", path.display()));
     let records = parse(&text).map_err(|reason| fail(&reason))?;
     if records.is_empty() {

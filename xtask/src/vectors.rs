@@ -1,16 +1,19 @@
 //! `cargo xtask vectors`: downloads published test vectors to where the crate `oarlock-vectors` looks for them.
 
 use std::path::Path;
+use std::process::Command;
 
 use crate::fetch::{self, Wheel};
 use crate::go::{self, Go, Module};
-use crate::tool::{Metadata, Result};
+use crate::tool::{self, Metadata, Result};
 
 const CRYPTOGRAPHY: Wheel = Wheel {
     name: "cryptography-vectors",
     version: "50.0.2",
     sha256: "51641f03a3eb4edbe9fb68e3a3574d25f86aa502d06391fffa886330d02778a0",
     members: &[
+        "cryptography_vectors/asymmetric/MLDSA/kat_",
+        "cryptography_vectors/asymmetric/MLKEM/kat_",
         "cryptography_vectors/asymmetric/RSA/FIPS_186-2/SigGen15_186-3.rsp",
         "cryptography_vectors/asymmetric/RSA/FIPS_186-2/SigGenPSS_186-3.rsp",
         "cryptography_vectors/asymmetric/RSA/FIPS_186-2/SigVer15_186-3.rsp",
@@ -38,6 +41,13 @@ const WYCHEPROOF: Module = Module {
     sum: "h1:pNbL2nztRsWfW/ispAwsvcDFxs9Id38uIsR2/Up5G2c=",
 };
 
+/// NIST's vectors of ACVP, as Go's own tests use them: questions and answers, compressed.
+const ACVP: Module = Module {
+    path: "github.com/geomys/acvp-testdata",
+    version: "v0.0.0-20251201200548-d893de8b8b1c",
+    sum: "h1:W9bTdyWTJoakpzDOLR5BNKaGjYAmoaJOioBztGGWI98=",
+};
+
 pub fn run() -> Result<()> {
     let target = Metadata::load()?.target_directory;
     let folder = target.join("vectors");
@@ -48,13 +58,40 @@ pub fn run() -> Result<()> {
     for (module, files, name) in [
         (&AGE, "testdata", "cctv-age"),
         (&WYCHEPROOF, "testvectors_v1", "wycheproof"),
+        (&ACVP, "vectors", "acvp-questions"),
+        (&ACVP, "expected", "acvp-answers"),
     ] {
         let folder = folder.join(name);
         let fetched = go::module(module, files, &go, &folder)?;
         say(module.path, module.version, fetched, &folder);
     }
+    for place in ["acvp-questions/vectors", "acvp-answers/expected"] {
+        for algorithm in ["ML-KEM", "ML-DSA"] {
+            expand(&folder.join(place).join(algorithm))?;
+        }
+    }
     Ok(())
 }
+
+/// Expands a file with the ending `.bz2` into one with the ending `.json`, unless that is there.
+fn expand(file: &Path) -> Result<()> {
+    let [source, scratch, expanded] =
+        ["bz2", "expanding", "json"].map(|ending| file.with_extension(ending));
+    if expanded.exists() {
+        return Ok(());
+    }
+    let mut python = Command::new("python3");
+    python.args(["-c", EXPAND]).arg(source).arg(&scratch);
+    tool::output(&mut python)?;
+    std::fs::rename(&scratch, &expanded).map_err(|error| format!("{}: {error}", expanded.display()))
+}
+
+/// A script for Python's own reader, which is installed wherever pip is.
+const EXPAND: &str = "\
+import bz2, shutil, sys
+with bz2.open(sys.argv[1]) as source, open(sys.argv[2], 'wb') as expanded:
+    shutil.copyfileobj(source, expanded)
+";
 
 fn say(name: &str, version: &str, fetched: bool, folder: &Path) {
     println!(

@@ -1,5 +1,5 @@
 use aws_lc_sys::EVP_PKEY_encapsulate_deterministic;
-use oarlock_vectors::{MlKemVector, wycheproof};
+use oarlock_vectors::{MlKemVector, acvp, kat, wycheproof};
 
 use super::*;
 
@@ -33,6 +33,32 @@ fn wycheproof_vectors_hold() {
         (300 + 3 * 161, 3 * 133)
     );
     assert_eq!((done.imported, done.decapsulated), (3 * 5, 3 * (161 + 3)));
+}
+
+/// NIST's vectors (ACVP), and the known answers to a DRBG's bytes.
+#[test]
+fn published_vectors_hold() {
+    for (vectors, [generated, imported, encapsulated, decapsulated]) in [
+        (acvp::ml_kem(), [2, 2, 2, 2]),
+        (kat::ml_kem(), [3000, 3000, 3000, 6000]),
+    ] {
+        let mut done = Done::default();
+        for vector in vectors.unwrap() {
+            let set = SETS.iter().find(|(_, name)| *name == vector.set).unwrap().0;
+            let held = holds(set, &vector, &mut done);
+            assert!(held.is_ok(), "{}: {held:?}", vector.source);
+        }
+        assert_eq!(
+            [done.generated, done.imported],
+            [generated, imported],
+            "{done:?}"
+        );
+        assert_eq!(
+            [done.encapsulated, done.decapsulated],
+            [encapsulated, decapsulated],
+            "{done:?}"
+        );
+    }
 }
 
 /// The number of completed operations of each kind.

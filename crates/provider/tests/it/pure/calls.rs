@@ -361,12 +361,28 @@ impl Contexts {
         key: *mut c_void,
         setting: Setting,
     ) -> c_int {
+        let mut number = 0;
+        let params = setting.params(&mut number);
+        // SAFETY: the caller guarantees the key, and the array is terminated.
+        unsafe { self.begin_with(name, side, key, &params) }
+    }
+
+    /// As `begin`, with these parameters.
+    ///
+    /// # Safety
+    /// `key` is null or live, and `params` is terminated.
+    unsafe fn begin_with(
+        &mut self,
+        name: *const c_char,
+        side: &Side,
+        key: *mut c_void,
+        params: &[Param],
+    ) -> c_int {
         let init = match self.verifies {
             false => self.functions.EVP_DigestSignInit_ex,
             true => self.functions.EVP_DigestVerifyInit_ex,
         };
-        let (mut settings, mut number) = (null_mut(), 0);
-        let params = setting.params(&mut number);
+        let mut settings = null_mut();
         // SAFETY: the context is live, the caller guarantees that for the key, and names and queries are NUL-terminated.
         let result = unsafe {
             init(
@@ -381,6 +397,19 @@ impl Contexts {
         };
         self.settings = if result == 1 { settings } else { null_mut() };
         result
+    }
+
+    /// Begins to verify a message that was signed under a context (FIPS 204, 5.3).
+    pub fn begin_verifying_under(&mut self, context: &[u8], side: &Side, key: &RsaKey) -> String {
+        let place = context.as_ptr().cast_mut();
+        let params = [
+            Param::new(c"context-string", Param::OCTET_STRING, place, context.len()),
+            Param::END,
+        ];
+        self.verifies = true;
+        // SAFETY: the key is live, and the array is terminated.
+        let result = unsafe { self.begin_with(null(), side, key.key, &params) };
+        format!("{result} {:?}", libcrypto().errors())
     }
 
     /// Verifies a signature of a whole message.

@@ -1,6 +1,6 @@
 //! Published vectors, run through the one key type that covers all algorithms.
 
-use oarlock_vectors::{SignatureVector, wycheproof};
+use oarlock_vectors::{MlDsaVector, SignatureVector, acvp, kat, wycheproof};
 
 use super::*;
 
@@ -60,12 +60,7 @@ fn keys_of_wycheproof_sign_as_theirs_or_are_refused() {
         }
         let key = key.unwrap();
         assert_eq!(*key.to_raw().unwrap(), *raw, "{source}");
-        let public = key.public_key();
-        assert_eq!(public.to_raw().unwrap(), signed.public_key, "{source}");
-        assert_eq!(verified(signed), Ok(()), "{source}");
-        let made = key.sign(&scheme(signed), &signed.message).unwrap();
-        let again = public.verify(&scheme(signed), &signed.message, &made);
-        assert_eq!(again, Ok(()), "{source}");
+        let public = signs(&key, signed);
         if !vector.pkcs8.is_empty() {
             let read = PrivateKey::from_bytes(&vector.pkcs8).unwrap();
             assert_eq!(read.public_key(), public, "{source}");
@@ -73,4 +68,62 @@ fn keys_of_wycheproof_sign_as_theirs_or_are_refused() {
         }
     }
     assert_eq!(counts, [27, 411]);
+}
+
+/// Signs a vector's message, and verifies that and the vector's signature. Returns the public key.
+fn signs<'a>(key: &'a PrivateKey, signed: &SignatureVector) -> &'a PublicKey {
+    let (public, source) = (key.public_key(), &signed.source);
+    assert_eq!(public.to_raw().unwrap(), signed.public_key, "{source}");
+    assert_eq!(verified(signed), Ok(()), "{source}");
+    let made = key.sign(&scheme(signed), &signed.message).unwrap();
+    let again = public.verify(&scheme(signed), &signed.message, &made);
+    assert_eq!(again, Ok(()), "{source}");
+    public
+}
+
+/// NIST's vectors (ACVP), and the known answers to a DRBG's bytes: keys expand as theirs, and signatures are accepted or
+/// refused.
+#[test]
+fn published_keys_and_signatures_of_ml_dsa_hold() {
+    for (vectors, expected) in [(acvp::ml_dsa(), [3, 6, 3]), (kat::ml_dsa(), [300, 300, 0])] {
+        let (mut expanded, mut signed, mut refused) = (0, 0, 0);
+        for mut vector in vectors.unwrap() {
+            let source = vector.signed.source.clone();
+            let has_signature = !vector.signed.signature.is_empty();
+            let private = private(&vector);
+            if let [Some(of_seed), Some(imported)] = &private {
+                for key in [of_seed, imported] {
+                    assert_eq!(*key.expanded().unwrap(), vector.private_key, "{source}");
+                }
+                let [of_seed, imported] = [of_seed, imported].map(PrivateKey::public_key);
+                assert_eq!(of_seed, imported, "{source}");
+                assert_eq!(
+                    of_seed.to_raw().unwrap(),
+                    vector.signed.public_key,
+                    "{source}"
+                );
+                expanded += 1;
+            }
+            for key in private.iter().flatten().filter(|_| has_signature) {
+                // Questions about signatures have private keys without the public ones.
+                vector.signed.public_key = key.public_key().to_raw().unwrap();
+                signs(key, &vector.signed);
+            }
+            signed += usize::from(has_signature && vector.signed.is_valid);
+            if !vector.signed.is_valid {
+                assert!(verified(&vector.signed).is_err(), "{source}");
+                refused += 1;
+            }
+        }
+        assert_eq!([expanded, signed, refused], expected);
+    }
+}
+
+/// Returns the keys made from the vector's seed and from its expanded form.
+fn private(vector: &MlDsaVector) -> [Option<PrivateKey>; 2] {
+    let key_type = KeyType::named(vector.signed.algorithm).unwrap();
+    [&vector.seed, &vector.private_key].map(|raw| {
+        let key = || PrivateKey::from_raw(key_type, raw).unwrap();
+        (!raw.is_empty()).then(key)
+    })
 }
