@@ -106,7 +106,8 @@ pub struct Seat {
     pub process: AtomicU64,
     pub began_ns: AtomicU64,
     _reserved: [AtomicU64; 6],
-    pub rows: [[Counter; 2]; ROWS],
+    /// By operation and direction.
+    pub rows: [Counter; ROWS],
 }
 
 #[repr(C)]
@@ -118,7 +119,7 @@ pub struct Counter {
 impl Seat {
     /// Clears the seat for a thread of `process`, which has taken it.
     fn begin(&self, process: u64) {
-        for cell in self.rows.iter().flatten() {
+        for cell in &self.rows {
             cell.requests.store(0, Ordering::Relaxed);
             cell.bytes.store(0, Ordering::Relaxed);
         }
@@ -168,25 +169,25 @@ impl Page {
         unsafe { PAGE.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Counts requests of `bytes` together, in a row below [`ROWS`] and a column below 2.
+    /// Counts requests of `bytes` together, in a row below [`ROWS`].
     #[inline(never)]
-    pub fn count(&self, row: usize, column: usize, requests: u64, bytes: u64) {
+    pub fn count(&self, row: usize, requests: u64, bytes: u64) {
         let (generation, seat) = SEAT.get();
         let add = |counter: &AtomicU64, more: u64| {
             let sum = counter.load(Ordering::Relaxed).wrapping_add(more);
             counter.store(sum, Ordering::Relaxed);
         };
         if generation == process::fork_generation() + 1 && seat < SEATS - 1 {
-            let cell = &self.seats[seat].rows[row % ROWS][column % 2];
+            let cell = &self.seats[seat].rows[row % ROWS];
             add(&cell.requests, requests);
             add(&cell.bytes, bytes);
         } else {
-            self.count_without_a_seat(row, column, requests, bytes);
+            self.count_without_a_seat(row, requests, bytes);
         }
     }
 
     #[cold]
-    fn count_without_a_seat(&self, row: usize, column: usize, requests: u64, bytes: u64) {
+    fn count_without_a_seat(&self, row: usize, requests: u64, bytes: u64) {
         let generation = process::fork_generation() + 1;
         if SEAT.get().0 != generation {
             let seat = process::keeping_errno(|| self.take_seat());
@@ -194,7 +195,7 @@ impl Page {
         }
         // Locked even in the thread's own seat, this once: it happens rarely.
         let seat = SEAT.get().1.min(SEATS - 1);
-        let cell = &self.seats[seat].rows[row % ROWS][column % 2];
+        let cell = &self.seats[seat].rows[row % ROWS];
         cell.requests.fetch_add(requests, Ordering::Relaxed);
         cell.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -350,8 +351,8 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"oarlive\x01");
 const VERSION: u64 = 1;
 pub const LENGTH: usize = size_of::<Page>();
 pub const VERSION_AND_LENGTH: u64 = VERSION | (LENGTH as u64) << 32;
-/// The number of operations; each has two directions.
-pub const ROWS: usize = 48;
+/// Two for each of 48 operations, one for each direction.
+pub const ROWS: usize = 96;
 pub const SEATS: usize = 64;
 pub const DEVICES: usize = 16;
 pub const NAME_BYTES: usize = 32;

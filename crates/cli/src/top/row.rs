@@ -180,14 +180,14 @@ impl Row {
     }
 
     fn add_shared(&mut self, figures: &Figures, before: Option<&Figures>, rate: Rate) {
-        self.waiting = figures.waiting;
+        self.waiting = figures.public_key.waiting as u64;
         self.in_flight = figures.in_flight;
         self.refused = figures.refused;
         self.refused_per_second = before.map_or(0.0, |it| rate.of(self.refused, it.refused));
         let now = figures.public_key;
         let then = before.map(|it| it.public_key).unwrap_or_default();
         self.faults = now.faults;
-        self.abandoned = now.abandoned;
+        self.abandoned = figures.abandoned;
         self.lane_fill = fill((now.in_groups, now.groups), (then.in_groups, then.groups));
         self.devices = figures
             .devices
@@ -319,13 +319,13 @@ impl Device {
                 _ => "left",
             },
             in_flight: device.in_flight,
-            done: device.done,
-            failed: device.failed,
-            stalled: device.stalled,
-            late: device.late,
-            wrong: device.breaches,
-            opened: device.opened,
-            requests_per_second: rate_of(device.done, |it| it.done),
+            done: device.counts.done,
+            failed: device.counts.failed,
+            stalled: device.counts.stalled,
+            late: device.counts.late,
+            wrong: device.counts.breaches,
+            opened: device.counts.opened,
+            requests_per_second: rate_of(device.counts.done, |it| it.counts.done),
             bytes_per_second: rate_of(device.bytes, |it| it.bytes),
             lane_fill: None,
         }

@@ -16,6 +16,7 @@ mod performed;
 #[cfg(test)]
 pub(crate) mod processors;
 pub mod published;
+pub(crate) mod rows;
 pub(crate) mod stats;
 mod table;
 mod tables;

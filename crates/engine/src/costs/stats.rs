@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::work::algorithm::Algorithm;
+use oarlock_threads::page::Gauge;
 use oarlock_threads::process;
 
 /// The totals of an accelerator, from `Accelerator::stats`.
@@ -37,6 +38,19 @@ pub struct PublicKeyStats {
     pub faults: u64,
     /// Waiting jobs.
     pub waiting: usize,
+}
+
+impl PublicKeyStats {
+    /// Returns the counts that `gauge` has, which are those that processes show to each other.
+    pub(crate) fn of(gauge: impl Fn(Gauge) -> u64) -> Self {
+        Self {
+            alone: gauge(Gauge::Alone),
+            groups: gauge(Gauge::Groups),
+            in_groups: gauge(Gauge::InGroups),
+            faults: gauge(Gauge::Faults),
+            ..Self::default()
+        }
+    }
 }
 
 /// Counts of one algorithm on one device.

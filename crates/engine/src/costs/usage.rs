@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::costs::performed::Performed;
+use crate::costs::rows::{ALGORITHM_ROWS, row};
 use crate::work::algorithm::{Algorithm, Direction};
 use crate::work::primitive::Primitive;
 use oarlock_threads::mapped::{Mapped, put_text, text};
@@ -368,11 +369,6 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
     }
 }
 
-/// Returns the row of an algorithm in one direction, in a table of such rows.
-fn row(algorithm: Algorithm, direction: Direction) -> usize {
-    2 * algorithm as usize + direction as usize
-}
-
 fn not_ours() -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidData,
@@ -403,14 +399,13 @@ const NAMED: u64 = 2;
 const HEADER_START: usize = 9;
 const LIBRARY: usize = 64;
 const HEADER: usize = HEADER_START + LIBRARY;
-/// By algorithm and direction, and in that order of [`ContextEvent`].
+/// By algorithm and direction, in the order of [`ContextEvent`].
 const EVENTS: Table<3> = Table(HEADER);
 /// By algorithm, direction and size class.
-const REQUESTS: Table<2> = Table(EVENTS.end(ROWS));
+const REQUESTS: Table<2> = Table(EVENTS.end(ALGORITHM_ROWS));
 /// By primitive.
-const OPERATIONS: Table<{ Performed::ALL.len() }> = Table(REQUESTS.end(ROWS * CLASSES));
+const OPERATIONS: Table<{ Performed::ALL.len() }> = Table(REQUESTS.end(ALGORITHM_ROWS * CLASSES));
 const NUMBERS: usize = OPERATIONS.end(Primitive::ALL.len());
-const ROWS: usize = 2 * Algorithm::ALL.len();
 /// The size classes: 0 bytes, 1, 2 to 3, 4 to 7 and so on, and from 2^30 on.
 const CLASSES: usize = 32;
 

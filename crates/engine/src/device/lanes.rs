@@ -109,14 +109,9 @@ impl Lanes {
 
     /// Returns the counts of requests so far.
     pub(crate) fn stats(&self) -> PublicKeyStats {
-        let count = |gauge: Gauge| self.counts[gauge as usize].load(Ordering::Relaxed);
         PublicKeyStats {
-            alone: count(Gauge::Alone),
-            groups: count(Gauge::Groups),
-            in_groups: count(Gauge::InGroups),
             saved_ns: self.saved_ns.load(Ordering::Relaxed),
-            faults: count(Gauge::Faults),
-            waiting: 0,
+            ..PublicKeyStats::of(|gauge| self.counts[gauge as usize].load(Ordering::Relaxed))
         }
     }
 

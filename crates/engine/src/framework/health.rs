@@ -11,7 +11,7 @@
 
 use std::time::Duration;
 
-use crate::costs::published::{DeviceState, ShownDevice};
+use crate::costs::published::{Counts, DeviceState, ShownDevice};
 pub(super) use crate::learn::Admission;
 use crate::learn::{BackOff, Breaker, BreakerRule, BreakerState, decayed};
 use oarlock_threads::page::DeviceFigure;
@@ -31,25 +31,6 @@ pub(super) struct Health {
 struct History {
     mean: f64,
     deviation: f64,
-}
-
-/// Counts of a device's requests, by outcome.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Requests given to the device.
-    pub given: u64,
-    /// Requests that the device completed.
-    pub done: u64,
-    /// Requests that the device failed or computed wrongly.
-    pub failed: u64,
-    /// Requests taken away because the device stalled.
-    pub stalled: u64,
-    /// Answers to requests already taken away, and second answers.
-    pub late: u64,
-    /// Wrong results, and writes past the end.
-    pub breaches: u64,
-    /// Times that the breaker opened.
-    pub opened: u64,
 }
 
 /// The way in which a device failed a request.

@@ -47,13 +47,13 @@ use std::sync::{Arc, PoisonError};
 
 pub use self::blocking::Blocking;
 use self::core::{Closer, Core};
-pub use self::health::Counts;
 pub use self::member::Check;
 use self::parcel::{Content, Flight, Inner, Parcel};
 pub use self::request::{Answer, Iv, OperationStats, Place, Request, SessionSpec};
 pub use self::session::FrameworkSession;
 use self::session::InFlight;
 use crate::Error;
+pub use crate::costs::published::Counts;
 pub use crate::device::BlockingDevice;
 pub use crate::device::interface::{Device, QueueOffer, Task};
 pub use crate::learn::BreakerState;

@@ -235,7 +235,7 @@ fn a_device_that_fails_is_seen_to() {
     use std::sync::Arc;
 
     use oarlock::device::{EngineBoard, Fault, Injection, SimulatedEngine, When, visible_cpu};
-    use oarlock::framework::{Check, Framework, Place, Request, SessionSpec};
+    use oarlock::framework::{Check, Counts, Framework, Place, Request, SessionSpec};
     use oarlock_engine::costs::published::DeviceState;
     if apart() {
         return;
@@ -275,10 +275,15 @@ fn a_device_that_fails_is_seen_to() {
     });
     let (good, bad) = (device("good"), device("bad"));
     assert_eq!(good.state, DeviceState::Closed);
-    assert_eq!((bad.failed, bad.done, bad.opened), (3, 0, 1));
-    assert!(good.done > 0 && good.bytes > 0, "{good:?}");
-    let counts = framework.health()["good"].counts;
-    assert_eq!((good.given, good.done), (counts.given, counts.done));
+    let Counts {
+        failed,
+        done,
+        opened,
+        ..
+    } = bad.counts;
+    assert_eq!((failed, done, opened), (3, 0, 1));
+    assert!(good.counts.done > 0 && good.bytes > 0, "{good:?}");
+    assert_eq!(good.counts, framework.health()["good"].counts);
     let figures = own();
     assert_eq!(figures.in_flight, 0);
     let sealed = counted(&figures, None, "aes-128-gcm", Direction::Encrypt);
@@ -324,7 +329,7 @@ fn jobs_and_lanes_are_counted() {
     let rows = ["private-key", "public-key"];
     let rows = rows.map(|name| counted(&figures, None, name, Direction::Encrypt).0);
     assert_eq!(rows.iter().sum::<u64>(), 16);
-    assert_eq!((figures.waiting, figures.refused), (0, 0));
+    assert_eq!((figures.public_key.waiting, figures.refused), (0, 0));
 }
 
 /// The end of a process or a thread, and the first count, make no system call that a host's filter kills for if it is

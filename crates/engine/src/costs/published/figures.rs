@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::rows::operation;
+use crate::costs::rows;
+use crate::costs::stats::PublicKeyStats;
 use crate::work::algorithm::Direction;
 use oarlock_threads::mapped::text;
 use oarlock_threads::page::{
@@ -24,10 +25,11 @@ pub struct Figures {
     pub namespace: u64,
     /// The address of a cryptoserver's metrics page.
     pub metrics: Option<SocketAddr>,
-    /// Public-key requests.
-    pub public_key: PublicKeyFigures,
-    /// Jobs waiting for a thread.
-    pub waiting: u64,
+    /// Public-key requests of jobs and callers. The time that groups saved is not published, and 0 here.
+    pub public_key: PublicKeyStats,
+    /// OpenSSL jobs whose connection closed while they were paused (ASYNC_start_job(3)). OpenSSL keeps the 32 KiB stack
+    /// of each.
+    pub abandoned: u64,
     /// Requests of frameworks that have no answer yet.
     pub in_flight: u64,
     /// Jobs and requests refused for lack of room.
@@ -41,22 +43,6 @@ pub struct Figures {
     pub(super) heir: Option<(u32, Duration)>,
 }
 
-/// Counts of public-key requests of jobs and callers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PublicKeyFigures {
-    /// Requests computed alone.
-    pub alone: u64,
-    /// Requests computed in lanes, with others or alone.
-    pub in_groups: u64,
-    /// Computations in lanes: `in_groups / groups` is their mean fill, at most eight.
-    pub groups: u64,
-    /// Results that were wrong and were computed again.
-    pub faults: u64,
-    /// OpenSSL jobs whose connection closed while they were paused (ASYNC_start_job(3)). OpenSSL keeps the 32 KiB stack
-    /// of each.
-    pub abandoned: u64,
-}
-
 /// The figures of a framework's device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceFigures {
@@ -66,22 +52,29 @@ pub struct DeviceFigures {
     pub state: DeviceState,
     /// Requests that the device has now.
     pub in_flight: u64,
-    /// Requests that were given to it.
+    /// Its requests by outcome.
+    pub counts: Counts,
+    /// Bytes of completed requests.
+    pub bytes: u64,
+}
+
+/// Counts of a device's requests, by outcome.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Requests given to the device.
     pub given: u64,
-    /// Requests that it completed.
+    /// Requests that the device completed.
     pub done: u64,
-    /// Requests that it failed.
+    /// Requests that the device failed or computed wrongly.
     pub failed: u64,
     /// Requests taken away because the device stalled.
     pub stalled: u64,
-    /// Answers that came too late.
+    /// Answers to requests already taken away, and second answers.
     pub late: u64,
     /// Wrong results, and writes past the end.
     pub breaches: u64,
     /// Times that the breaker opened.
     pub opened: u64,
-    /// Bytes of completed requests.
-    pub bytes: u64,
 }
 
 /// Whether a device gets requests.
@@ -175,14 +168,11 @@ impl Figures {
             began: Duration::from_nanos(get(&page.began_ns)),
             namespace: get(&page.namespace),
             metrics: printable(&page.address).parse().ok(),
-            public_key: PublicKeyFigures {
-                alone: gauge(Gauge::Alone),
-                in_groups: gauge(Gauge::InGroups),
-                groups: gauge(Gauge::Groups),
-                faults: gauge(Gauge::Faults),
-                abandoned: gauge(Gauge::Abandoned),
+            public_key: PublicKeyStats {
+                waiting: level(Gauge::Waiting) as usize,
+                ..PublicKeyStats::of(gauge)
             },
-            waiting: level(Gauge::Waiting),
+            abandoned: gauge(Gauge::Abandoned),
             in_flight: level(Gauge::InFlight),
             refused: gauge(Gauge::Refused),
             devices: page.devices.iter().filter_map(DeviceFigures::of).collect(),
@@ -231,17 +221,10 @@ impl Figures {
 impl ProcessFigures {
     fn add_seat(&mut self, seat: &Seat) {
         self.threads += usize::from(get(&seat.process) & TAKEN != 0);
-        for (row, directions) in seat.rows.iter().enumerate() {
-            let directions = directions
-                .iter()
-                .zip([Direction::Encrypt, Direction::Decrypt]);
-            for (counter, direction) in directions {
-                let (requests, bytes) = (get(&counter.requests), get(&counter.bytes));
-                if let Some(name) = operation(row)
-                    && requests > 0
-                {
-                    self.add(name, direction, requests, bytes);
-                }
+        for (counter, (name, direction)) in seat.rows.iter().zip(rows::all()) {
+            let (requests, bytes) = (get(&counter.requests), get(&counter.bytes));
+            if requests > 0 {
+                self.add(name, direction, requests, bytes);
             }
         }
     }
@@ -277,13 +260,15 @@ impl DeviceFigures {
             name: printable(&page.name),
             state,
             in_flight: figure(DeviceFigure::InFlight),
-            given: figure(DeviceFigure::Given),
-            done: figure(DeviceFigure::Done),
-            failed: figure(DeviceFigure::Failed),
-            stalled: figure(DeviceFigure::Stalled),
-            late: figure(DeviceFigure::Late),
-            breaches: figure(DeviceFigure::Breaches),
-            opened: figure(DeviceFigure::Opened),
+            counts: Counts {
+                given: figure(DeviceFigure::Given),
+                done: figure(DeviceFigure::Done),
+                failed: figure(DeviceFigure::Failed),
+                stalled: figure(DeviceFigure::Stalled),
+                late: figure(DeviceFigure::Late),
+                breaches: figure(DeviceFigure::Breaches),
+                opened: figure(DeviceFigure::Opened),
+            },
             bytes: figure(DeviceFigure::Bytes),
         })
     }

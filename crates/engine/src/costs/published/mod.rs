@@ -19,15 +19,15 @@
 
 mod figures;
 mod folder;
-mod rows;
 
 use std::net::SocketAddr;
 
 pub use self::figures::{
-    DeviceFigures, DeviceState, Figures, OperationFigures, ProcessFigures, PublicKeyFigures,
+    Counts, DeviceFigures, DeviceState, Figures, OperationFigures, ProcessFigures,
 };
 pub use self::folder::{Found, clear, read, running};
-pub(crate) use self::rows::Other;
+use crate::costs::rows;
+pub(crate) use crate::costs::rows::Other;
 use crate::work::algorithm::{Algorithm, Direction};
 #[cfg(feature = "rsa")]
 use oarlock_threads::page::{DeviceFigure, DevicePage};
@@ -104,7 +104,7 @@ impl Shown {
     #[inline(always)]
     pub(crate) fn count(self, algorithm: Algorithm, direction: Direction, bytes: usize) {
         if let Some(page) = self.0 {
-            page.count(algorithm as usize, direction as usize, 1, bytes as u64);
+            page.count(rows::row(algorithm, direction), 1, bytes as u64);
         }
     }
 
@@ -118,8 +118,8 @@ impl Shown {
         bytes: usize,
     ) {
         if let Some(page) = self.0 {
-            let row = algorithm as usize;
-            page.count(row, direction as usize, requests as u64, bytes as u64);
+            let row = rows::row(algorithm, direction);
+            page.count(row, requests as u64, bytes as u64);
         }
     }
 
@@ -127,8 +127,7 @@ impl Shown {
     #[cfg_attr(not(feature = "rsa"), allow(dead_code))]
     pub(crate) fn count_other(self, what: Other, direction: Direction, requests: u64, bytes: u64) {
         if let Some(page) = self.0 {
-            let row = Algorithm::ALL.len() + what as usize;
-            page.count(row, direction as usize, requests, bytes);
+            page.count(what.row(direction), requests, bytes);
         }
     }
 
