@@ -1,4 +1,5 @@
-//! Keys of another provider next to ours: those of a TPM simulated by swtpm, through tpm2-openssl.
+//! Keys of another provider next to ours: those of a TPM simulated by swtpm, through tpm2-openssl. Debian 12 has no package of
+//! pkcs11-provider, which would do the same for tokens.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
