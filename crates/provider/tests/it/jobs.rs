@@ -1,14 +1,12 @@
 //! The stack of OpenSSL's jobs (ASYNC_start_job(3)), in which haproxy and others run a connection's handshake: 32 KiB, with
 //! nothing below that would stop an overflow. Here a page does.
 
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use oarlock_testing::lossy;
 
 use crate::driver::libcrypto;
-use crate::host::{self, Accelerated, open_folder, run, succeeds};
+use crate::host::{Accelerated, compiled, open_folder, run};
 
 /// Key types and what is done with them. Each is the first operation of a process, which looks for the default provider's
 /// functions too.
@@ -45,7 +43,7 @@ const STACK_BYTES: usize = 32 << 10;
 #[test]
 fn operations_fit_the_stack_of_a_job() {
     let folder = open_folder();
-    let program = compiled(folder.path());
+    let program = compiled("jobs", folder.path());
     let accelerated = Accelerated::post_quantum(None);
     let is_new = libcrypto().release() >= (3, 5);
     let newer = if is_new { &SINCE_3_5[..] } else { &[] };
@@ -62,28 +60,4 @@ fn operations_fit_the_stack_of_a_job() {
         let used: usize = said.trim_end().rsplit(' ').next().unwrap().parse().unwrap();
         assert!(used + OF_CALLERS <= STACK_BYTES, "{said}");
     }
-}
-
-fn compiled(folder: &Path) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/jobs.c");
-    let program = folder.join("jobs");
-    let mut gcc = Command::new("gcc");
-    gcc.args(["-Wall", "-Wextra", "-Werror"]);
-    gcc.arg(source).arg("-o").arg(&program);
-    // A release of OpenSSL that is not the machine's has no link by the plain name.
-    let library = host::openssl().map(|libraries| {
-        let mut files = fs::read_dir(libraries).unwrap();
-        let mut found = files.find_map(|file| {
-            let path = file.unwrap().path();
-            let name = path.file_name()?.to_str()?;
-            name.starts_with("libcrypto.so.").then_some(path)
-        });
-        found.take().expect("a libcrypto")
-    });
-    match library {
-        Some(library) => gcc.arg(library),
-        None => gcc.arg("-lcrypto"),
-    };
-    succeeds(&mut gcc);
-    program
 }

@@ -10,6 +10,7 @@
 //! | the memory of idle connections | `connections`; by `host` |
 //! | programs with an allocator of their own | `allocators`; by `host` |
 //! | the stack of OpenSSL's jobs | `jobs`; by `host` |
+//! | providers that are unloaded while a key lives | `unload`; by `host` |
 //! | the file that says what is offered | `calibration`; by `host`; its content in `crates/cli/tests/it/calibration.rs` |
 //!
 //! This process loads libcrypto and the provider once, into library contexts that its tests share. Tests that fork, confine
@@ -42,4 +43,5 @@ mod strongswan;
 mod tls;
 mod tls_servers;
 mod tpm;
+mod unload;
 mod vectors;

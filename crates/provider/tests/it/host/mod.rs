@@ -67,6 +67,23 @@ pub fn libcrypto_file() -> PathBuf {
     found.unwrap_or_else(|| panic!("{} holds no libcrypto", lib.display()))
 }
 
+/// Compiles a program of `tests/c` into `folder`, linked with the libcrypto of these tests.
+pub fn compiled(name: &str, folder: &Path) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c");
+    let program = folder.join(name);
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-Wall", "-Wextra", "-Werror"]);
+    gcc.arg(source.join(name).with_extension("c"));
+    gcc.arg("-o").arg(&program);
+    // A release of OpenSSL that is not the machine's has no link by the plain name.
+    match openssl() {
+        Some(_) => gcc.arg(libcrypto_file()),
+        None => gcc.arg("-lcrypto"),
+    };
+    succeeds(&mut gcc);
+    program
+}
+
 /// Creates a directory that programs which change their user can read.
 pub fn open_folder() -> TempDir {
     let folder = tempfile::Builder::new()
