@@ -45,6 +45,23 @@ const MAY_BE_SKIPPED: &[(&str, &str)] = &[
         "a_file_with_a_short_key_of_hmac_is_refused_as_stock",
         PBMAC1,
     ),
+    // oarlock-provider, oarlock and oarlock-cli.
+    (
+        "pure::commands::connections_are_authenticated",
+        LATER_OPENSSL,
+    ),
+    (
+        "keys::programs::openssl_reads_and_writes_the_same_keys",
+        LATER_OPENSSL,
+    ),
+    (
+        "keys::programs::openssl_writes_seeds_and_expanded_keys_alone_and_together",
+        LATER_OPENSSL,
+    ),
+    (
+        "key_files::post_quantum_keys_and_signatures_are_those_of_a_later_openssl",
+        LATER_OPENSSL,
+    ),
 ];
 
 const RAGE: &str = "`make test-long` builds rage, and runs them";
@@ -57,6 +74,8 @@ const KRYOPTIC: &str = "all of them run with SoftHSM; kryoptic takes minutes to 
 
 const KEYS_AS_OBJECTS: &str =
     "OpenSSL has them since 3.5; `make test-long` runs it with 3.5 and 4.0";
+const LATER_OPENSSL: &str =
+    "an OpenSSL with ML-KEM and ML-DSA takes minutes to build (`cargo xtask peers openssl`)";
 const PBMAC1: &str = "OpenSSL has it since 3.4; `make test-long` runs it with 3.5 and 4.0";
 
 const SLOWEST_SHOWN: usize = 20;
