@@ -5,7 +5,7 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::catch_unwind;
 use std::ptr::null;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64};
 use std::sync::{Mutex, OnceLock};
 
 use oarlock::{Accelerator, Options};
@@ -154,6 +154,7 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
         bios,
         offers_rsa,
         search: Mutex::new(search),
+        search_lost_in: AtomicU32::new(0),
         // If a program loads the provider itself, the program wants it.
         has_default: AtomicBool::new(identity.is_none() && !loading::is_at_work()),
         calibration: c_text(calibration),

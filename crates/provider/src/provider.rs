@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CString, c_char, c_int, c_void};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::{Duration, Instant};
 
@@ -45,6 +45,8 @@ pub(crate) struct Provider {
     pub(crate) offers_rsa: bool,
     /// What is needed to look for other providers.
     pub(crate) search: Mutex<Search>,
+    /// The ID of a process in which the lock of `search` was never released, or 0.
+    pub(crate) search_lost_in: AtomicU32,
     /// Whether the default provider was found: a program that does without it must not get its algorithms here.
     pub(crate) has_default: AtomicBool,
     /// For `oarlock doctor`: what became of the calibration that the configuration names; empty if it names none.
@@ -118,6 +120,11 @@ impl Provider {
     /// Locks the search for other providers. It does not wait without limit: another thread may have held the lock when this
     /// process was forked. Then it returns `None`.
     pub(crate) fn search(&self) -> Option<MutexGuard<'_, Search>> {
+        // It timed out in this process before.
+        let process = std::process::id();
+        if self.search_lost_in.load(Ordering::Relaxed) == process {
+            return None;
+        }
         let mut began = None;
         loop {
             match self.search.try_lock() {
@@ -126,6 +133,7 @@ impl Provider {
                 Err(TryLockError::WouldBlock) => {}
             }
             if began.get_or_insert_with(Instant::now).elapsed() > SEARCH_MAX {
+                self.search_lost_in.store(process, Ordering::Relaxed);
                 return None;
             }
             std::thread::yield_now();

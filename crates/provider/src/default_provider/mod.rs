@@ -391,7 +391,7 @@ unsafe extern "C" fn is_there(provider: *const c_void, found: *mut c_void) -> c_
 /// # Safety
 /// The core calls this with one of its providers and the place that `looked` gave it.
 unsafe extern "C" fn is_stranger(provider: *const c_void, look: *mut c_void) -> c_int {
-    // SAFETY: the argument is that of `are_strangers_there`, and the core's provider has a name that ends with a zero.
+    // SAFETY: the argument is that of `looked`, a `Look` that outlives the call, and the core's provider has a name that ends with a zero.
     unsafe {
         let look = &*look.cast::<Look>();
         let name = look.name.map_or(null(), |name| name(provider));
@@ -407,7 +407,7 @@ unsafe extern "C" fn is_stranger(provider: *const c_void, look: *mut c_void) -> 
 /// # Safety
 /// The core calls this with one of its providers and the place that `looked` gave it.
 unsafe extern "C" fn is_default(provider: *const c_void, look: *mut c_void) -> c_int {
-    // SAFETY: the argument is that of `is_default_there`, and the core's provider has a name that ends with a zero.
+    // SAFETY: the argument is that of `looked`, a `Look` that outlives the call, and the core's provider has a name that ends with a zero.
     unsafe {
         let look = &*look.cast::<Look>();
         let name = look.name.map_or(null(), |name| name(provider));

@@ -123,9 +123,10 @@ impl Signer {
         let ask = |pausable: Option<(&Fibers, Fiber, Place)>| {
             let asked = relay.ask(question)?;
             let wait = |asked: Asked| {
-                if !has_blocked.replace(true) && !self.relay_breaker.allows() {
+                if !has_blocked.get() && !self.relay_breaker.allows() {
                     return Err(NoAnswer::Late);
                 }
+                has_blocked.set(true);
                 asked.wait()
             };
             match pausable {
