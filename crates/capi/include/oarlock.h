@@ -808,9 +808,10 @@ int oarlock_framework_free(oarlock_framework *framework);
 
 /*
  * oarlock_framework_register() opens a device of `table` with `options`, and passes it the requests for which it is
- * expected to be faster: those for data, and those of oarlock_framework_submit_sign() and similar functions. Results with
- * private keys are verified before they are released. If `options` is NULL there are none; if `name` is NULL the table's own name is used. One
- * result in every `check_every` is recomputed and compared; 0 checks none, 1 checks all. It fails with OARLOCK_E_DEVICE
+ * expected to be faster: those for data, and those of oarlock_framework_submit_sign() and similar functions. Results
+ * with private keys are verified before they are released. If `options` is NULL there are none; if `name` is NULL the
+ * table's own name is used. One result in every `check_every` is recomputed and compared; 0 checks none, 1 checks all.
+ * It fails with OARLOCK_E_DEVICE
  * for a table of another version and for errors of its functions, and with OARLOCK_E_ARGUMENT for a name that another
  * device has. The table and its functions must stay valid until the process ends; they are called on this thread and on
  * threads of the library.

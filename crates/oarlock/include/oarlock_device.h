@@ -6,8 +6,8 @@
 // until that ends. No exception and no longjmp may leave a function of the table, and none may call fork,
 // change signal handlers, or write to standard output or standard error.
 //
-// All numbers are not negative and big-endian. Pointers that functions are given are valid, not NULL
-// and not aligned in any way, until the function returns, and belong to the caller.
+// All numbers are not negative and big-endian. Pointers that functions are given are valid and not NULL
+// until the function returns, and belong to the caller. Pointers to bytes are not aligned in any way.
 //
 // A function may write only to |*out_device|, |*out_offer|, |result|, |data| and |error|, within their
 // lengths. Oarlock checks the bytes around |result|, |data| and |error| after every call, and aborts the
@@ -129,8 +129,8 @@ typedef struct oarlock_device_request_v2 {
 // called by several threads at once, also for one device; |run|, |power| and |power_crt| by no more of
 // them than |capacity| has said.
 typedef struct oarlock_device_table_v2 {
-  // size is sizeof(oarlock_device_table_v2) as the library was compiled. A table that ends before |run|
-  // is refused; functions behind its end count as NULL; of a longer one, the rest is ignored.
+  // size is sizeof(oarlock_device_table_v2) as the library was compiled. A table that ends before the
+  // end of |run| is refused; functions behind its end count as NULL; of a longer one, the rest is ignored.
   size_t size;
 
   // abi_version is |OARLOCK_DEVICE_ABI_VERSION|. A table of another version is refused.

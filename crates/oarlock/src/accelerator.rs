@@ -20,8 +20,8 @@ use oarlock_engine::rsa::{
 use oarlock_engine::{Algorithm, Error, Options, measure};
 use oarlock_packet::{esp, srtp, tls};
 
-/// A handle to a thread pool, a plan and the figures that it decides by. Clones share all of them, and threads may share one handle. Open sessions
-/// keep the engine alive: its threads end when the last clone and the last session are dropped.
+/// A handle to a thread pool, a plan and the figures that it decides by. Clones share all of them, and threads may share
+/// one handle. Open sessions keep the engine alive: its threads end when the last clone and the last session are dropped.
 ///
 /// ```
 /// use oarlock::{Accelerator, Algorithm};

@@ -188,9 +188,8 @@ impl Builder {
         self
     }
 
-    /// Builds the accelerator. It starts
-    /// `min_threads` threads, and reads no file unless it starts one. With [`publish`](Self::publish) it creates a file for
-    /// its figures; if that fails, it works without one.
+    /// Builds the accelerator. It starts `min_threads` threads, and reads no file unless it starts one. With
+    /// [`publish`](Self::publish) it creates a file for its figures; if that fails, it works without one.
     ///
     /// # Errors
     /// [`Error::Options`] for a value outside its range, for values that contradict each other, and for

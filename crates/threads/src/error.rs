@@ -39,8 +39,7 @@ pub enum Error {
         /// Threads that no cipher has reserved.
         free: usize,
     },
-    /// A device failed to do what it had offered and no other device took over, or no registered device offers the
-    /// algorithm.
+    /// A device failed to do what it had offered, or no device offers the algorithm.
     DeviceFailed {
         /// The device's name.
         device: String,

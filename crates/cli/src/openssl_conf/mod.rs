@@ -124,7 +124,6 @@ impl UserConf {
 
     /// Writes a configuration into `folder` that includes this one and adds to it. Everybody may read it, because commands
     /// may change their user. Returns its path.
-    /// because commands may change their user. Returns its path.
     pub(crate) fn write_with(
         &self,
         additions: &Additions,

@@ -83,8 +83,8 @@ impl fmt::Debug for NonceSequence {
 /// computed at once. Output is that of [`AcceleratedAead`]. Wiped on drop.
 ///
 /// After a fork, parent and child continue with the same numbers: only one of them may seal, or each needs its own key.
-/// Sealing a message uses up its number, even if it fails or panics: a device may have sent the message already, and
-/// another under the same nonce would reveal both.
+/// Sealing a message uses up its number, even if it fails or panics: ciphertext may be in the buffer already, and another
+/// message under the same nonce would reveal both.
 pub struct SequencedAead {
     aead: AcceleratedAead,
     /// Shared with the threads that prefetch keystream, so that there is one copy to wipe.
@@ -92,7 +92,7 @@ pub struct SequencedAead {
     /// The number of the next message.
     next: u64,
     record_bytes_max: usize,
-    /// The kernel for records. It is a separate copy, because the session's may be replaced while a worker uses it.
+    /// The kernel for records. It is a separate copy, because a worker may use it after the session is dropped.
     key: Arc<Kernel>,
     worker: Option<PrefetchWorker>,
     records: Option<Records>,

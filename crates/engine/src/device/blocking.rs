@@ -1,8 +1,8 @@
 //! Devices whose calls return when the work is done.
 //!
-//! This library adds and removes the paddings of public keys, so a device only computes `base ^ exponent mod modulus`: with a
-//! key's numbers, with numbers that a caller passes, or with a key that it holds itself. [`complete`] mediates: it passes
-//! operands in one form, checks results, and answers each request exactly once whatever the device does.
+//! This library adds and removes the paddings of public keys, so a device only computes `base ^ exponent mod modulus`:
+//! with a key's numbers, with numbers that a caller passes, or with a key that it holds itself. [`complete`] mediates: it
+//! passes operands in one form, checks results, and answers each request exactly once whatever the device does.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -16,9 +16,9 @@ use crate::work::operation::Service;
 use crate::work::request::PublicKeyRequest;
 use crate::work::shape::Shape;
 
-/// A backend whose calls return when the work is done. It computes requests of services, raises numbers to powers, or both.
-/// [`Blocking`](crate::framework::Blocking) puts a queue in front of it for a framework. Any number of threads may call it at
-/// once.
+/// A backend whose calls return when the work is done. It computes requests of services, raises numbers to powers, or
+/// both. [`Blocking`](crate::framework::Blocking) puts a queue in front of it for a framework. Any number of threads may
+/// call it at once.
 ///
 /// For public keys a driver handles no paddings, signs, leading zeros or byte orders: the modulus is odd, and each base is
 /// big-endian, not negative, less than the modulus and of the same length in bytes. An exponent may be longer than the
@@ -88,7 +88,7 @@ pub trait BlockingDevice: Send + Sync {
     }
 
     /// Returns how many of `waiting` requests of a shape one call of [`run_public_key`](Self::run_public_key) should get: at
-    /// least 1, which is the default.
+    /// least 1, which is the default. It is called under a lock, so it must not wait or submit requests.
     fn batch_size(&self, _shape: &Shape, _waiting: usize) -> usize {
         1
     }

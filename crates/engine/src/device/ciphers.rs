@@ -9,8 +9,8 @@ use crate::costs::cost::Cost;
 use crate::costs::lookup::{self, Costs};
 use crate::work::algorithm::Algorithm;
 
-/// A device that computes a session's ciphers on the calling thread. Devices with a queue of their own belong to the
-/// [`framework`](crate::framework).
+/// A device that computes a session's ciphers on the calling thread. Devices with a queue of their own belong to a
+/// framework.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CipherDevice {

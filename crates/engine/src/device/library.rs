@@ -24,8 +24,8 @@ use crate::work::request::PublicKeyRequest;
 use crate::work::shape::Shape;
 use oarlock_threads::process;
 
-/// A device in a shared library, for ciphers, AEADs, MACs, hashes and chains of them, for powers, or for both. It receives the
-/// keys of its requests, and serves none for keys held by a device.
+/// A device in a shared library, for ciphers, AEADs, MACs, hashes and chains of them, for powers, or for both. It
+/// receives the keys of its requests, and serves none for keys held by a device.
 ///
 /// The library becomes part of this process and stays loaded. It can do whatever the process can, and its faults are the
 /// process's faults. Load only libraries that you trust as your own code. A library that writes outside the buffers for its

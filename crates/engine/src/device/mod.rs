@@ -1,8 +1,8 @@
 //! Devices: what computes requests.
 //!
-//! A session of a cipher opens on the [`CipherDevice`] that is expected to be fastest, and stays there. Devices with queues of
-//! their own, and [`BlockingDevice`]s with a queue in front of them, are registered with a
-//! [`Framework`](crate::framework::Framework), and may be withdrawn while it runs: no request is lost.
+//! A session of a cipher opens on the [`CipherDevice`] that is expected to be fastest, and stays there. Devices with
+//! queues of their own, and those whose calls block with a queue in front of them, are registered with a framework, and
+//! may be withdrawn while it runs: no request is lost.
 
 #[cfg(feature = "rsa")]
 mod blocking;

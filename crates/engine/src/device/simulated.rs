@@ -40,7 +40,7 @@ use crate::work::shape::Shape;
 /// parallel and faulty devices.
 ///
 /// aws-lc computes the results within the board's time. Answers come later on a machine too busy for that, and for numbers
-/// that take aws-lc longer. Requests are served in order of arrival. [`run`](BlockingDevice::run) blocks its caller, so
+/// that take aws-lc longer. Requests are served in order of arrival. [`run_public_key`](BlockingDevice::run_public_key) blocks its caller, so
 /// keeping the board busy takes one thread for each coprocessor and one or two more.
 ///
 /// # Example

@@ -73,7 +73,8 @@ impl Device for Blocking {
 
     fn offer_public_key(&self, request: &PublicKeyRequest) -> Option<QueueOffer> {
         let offer = self.shared.device.offer_public_key(&request.shape())?;
-        let per_request = Duration::try_from_secs_f64(1.0 / offer.per_second).unwrap_or_default();
+        // A driver may offer any value.
+        let per_request = Duration::try_from_secs_f64(1.0 / offer.per_second).ok()?;
         Some(QueueOffer {
             latency: offer.latency.saturating_sub(per_request),
             per_request,

@@ -57,7 +57,7 @@ impl Pace {
         }
     }
 
-    /// Starts over with another key, or on another device.
+    /// Starts over with another key.
     pub(crate) fn begin_anew(&mut self, cost: Cost) {
         let ring_bytes = self.ahead.ring_bytes;
         *self = Self::new(cost);

@@ -167,8 +167,8 @@ impl Algorithm {
             .find(|one| one.name() == name)
     }
 
-    /// Whether this library can compute the algorithm itself, so that a session continues when its device fails. Ciphers
-    /// that a caller supplies are not built in, nor are the legacy ones without the feature `legacy`.
+    /// Whether this library's own kernels compute the algorithm. Ciphers that a caller supplies are not built in, nor are
+    /// the legacy ones without the feature `legacy`.
     pub const fn is_built_in(self) -> bool {
         match self {
             Self::Aes128Ctr

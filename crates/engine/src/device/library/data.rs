@@ -41,7 +41,7 @@ impl LibraryDevice {
         let service = named.as_ref().map(Named::service);
         let service = service.ok_or_else(|| DeviceError("the table has no such service".into()))?;
         let mut bounce = Guarded::new(task.bytes());
-        // SAFETY: the guarded buffer has the length of the task's data and is separate from it.
+        // SAFETY: `given` is the task's data; the guarded buffer has its length and is separate from it.
         unsafe {
             let given = task.data_mut();
             ptr::copy_nonoverlapping(given.as_ptr(), bounce.as_mut_ptr(), given.len());
@@ -69,8 +69,8 @@ impl LibraryDevice {
             tag_len: material.tag_bytes(),
         };
         let done = said_by(&self.path, |error, error_len| {
-            // SAFETY: the device is open; keys, IV, data and error have the lengths passed with them and live until the call
-            // returns.
+            // SAFETY: the device is open, and the caller holds one of its turns; the request, keys, IV, data and error live
+            // until the call returns, and the buffers have the lengths passed with them.
             unsafe { (data.run)(self.device.as_ptr(), &request, error, error_len) }
         });
         let made = bounce.checked(&self.path, "data");

@@ -91,8 +91,8 @@ impl LibraryDevice {
         let (base, modulus) = (request.base(), request.modulus());
         let mut result = Guarded::new(modulus.len());
         let done = said_by(&self.path, |error, error_len| {
-            // SAFETY: the device is open; base, modulus and result have the length passed for the modulus, and exponent and
-            // error have the lengths passed with them.
+            // SAFETY: the device is open, and the caller holds one of its turns; base, modulus and result have the length
+            // passed for the modulus, and exponent and error have the lengths passed with them.
             unsafe {
                 power(
                     self.device.as_ptr(),
@@ -121,8 +121,9 @@ impl LibraryDevice {
         let (base, modulus) = (request.base(), request.modulus());
         let mut result = Guarded::new(modulus.len());
         let done = said_by(&self.path, |error, error_len| {
-            // SAFETY: the device is open; base, modulus and result have the length passed for the modulus, the five numbers
-            // have the length of the first (RsaSecretPrimes), and the error has the length passed with it.
+            // SAFETY: the device is open, and the caller holds one of its turns; base, modulus and result have the length
+            // passed for the modulus, the five numbers have the length of the first (RsaSecretPrimes), and the error has the
+            // length passed with it.
             unsafe {
                 power_crt(
                     self.device.as_ptr(),

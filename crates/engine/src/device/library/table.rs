@@ -75,6 +75,8 @@ pub(super) unsafe fn read(table: *const FunctionTable) -> Result<(Functions, Str
     // behind them is null in the copy, which stands for none.
     let table = unsafe {
         let bytes = size.min(size_of::<FunctionTable>());
+        // Whole pointers only.
+        let bytes = bytes - bytes % size_of::<usize>();
         ptr::copy_nonoverlapping(table.cast::<u8>(), copy.as_mut_ptr().cast(), bytes);
         copy.assume_init()
     };

@@ -70,10 +70,10 @@ impl Built {
     }
 }
 
-fn framework(engine: Arc<LibraryDevice>, check: Check) -> Framework {
+fn framework(device: Arc<LibraryDevice>, check: Check) -> Framework {
     let framework = Framework::new(&accelerator());
     framework
-        .register(Arc::new(Blocking::new(engine)), check)
+        .register(Arc::new(Blocking::new(device)), check)
         .unwrap();
     framework
 }
@@ -202,8 +202,8 @@ fn a_library_computes_powers_in_a_framework() {
 #[test]
 fn a_library_that_writes_behind_its_data_ends_the_process() {
     if is_child() {
-        let engine = LibraryDevice::open(std::env::var("LIBRARY").unwrap(), "", None).unwrap();
-        let framework = framework(engine, Check::Sample(0));
+        let device = LibraryDevice::open(std::env::var("LIBRARY").unwrap(), "", None).unwrap();
+        let framework = framework(device, Check::Sample(0));
         let mut random = StdRng::seed_from_u64(3);
         let sample = Sample::new(SERVED[1], &mut random);
         let session = framework.session(&sample.spec()).unwrap();

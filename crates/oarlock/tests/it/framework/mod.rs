@@ -1,6 +1,6 @@
 //! The framework over the CPU and simulated boards.
 
-mod adapters;
+mod blocking;
 mod failure;
 mod kinds;
 #[cfg(feature = "library")]
