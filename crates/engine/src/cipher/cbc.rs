@@ -120,8 +120,8 @@ impl AcceleratedCbc {
     /// Decrypts the rest of the message and removes its padding. This ends the message, like
     /// [`encrypt_padded`](Self::encrypt_padded).
     ///
-    /// **Padding oracles.** An attacker that can send chosen ciphertexts and learn, from an answer or its time, which
-    /// of them had valid padding can decrypt any message block by block (Vaudenay, "Security Flaws Induced by CBC
+    /// **Padding oracles.** An attacker that can send chosen ciphertexts, and learns from an answer or its time whether
+    /// their padding was valid, can decrypt any message block by block (Vaudenay, "Security Flaws Induced by CBC
     /// Padding", EUROCRYPT 2002). The padding is checked in constant time, but the result and the length of the
     /// plaintext reveal it. So authenticate the ciphertext and decrypt none that fails to verify, or use an AEAD.
     ///

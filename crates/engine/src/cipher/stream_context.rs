@@ -194,8 +194,8 @@ impl StreamContext {
         (self.counter, self.skip)
     }
 
-    /// XORs keystream onto `data` and advances past it. The counter wraps; that of ChaCha20 carries into the first word
-    /// of the nonce, as in OpenSSL.
+    /// XORs keystream onto `data` and advances past it. The counter wraps. ChaCha20's counter carries into the nonce's
+    /// first word, as in OpenSSL.
     pub fn apply(&mut self, mut data: InOutBuf<'_, '_, u8>) {
         if self.algorithm == Algorithm::ChaCha20 {
             let blocks_left = (1 << 32) - u64::from(self.counter as u32);

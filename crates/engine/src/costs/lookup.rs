@@ -176,8 +176,8 @@ pub(crate) fn software_cost(costs: &Costs, cpu: Cpu, algorithm: Algorithm) -> Op
     }
 }
 
-/// Returns the code path that aws-lc takes. aws-lc sees the real CPU; a mask only makes this library expect the speed
-/// of a CPU without the hidden instructions.
+/// Returns the code path that aws-lc takes. aws-lc sees the real CPU; under a mask this library only expects aws-lc
+/// to be as slow as on a CPU without the hidden instructions.
 #[cfg(feature = "aws-lc")]
 pub(crate) fn software_backend(cpu: Cpu) -> &'static str {
     if !cpu.has(Feature::Avx2) {

@@ -38,8 +38,8 @@ pub(crate) fn all() -> Vec<(&'static str, Option<Family>)> {
     measured.chain(others).collect()
 }
 
-/// Returns every kernel with its algorithm that a mask can select: those in the generic table, and those that the masks
-/// of this machine select.
+/// Returns every kernel with its algorithm that a mask can select: those in the generic table, and those that this
+/// machine's masks select.
 pub(crate) fn kernels() -> Vec<(Algorithm, &'static str)> {
     let known = tables::GENERIC.rows.iter();
     let known = known.filter(|row| row.device == "cpu");

@@ -54,7 +54,7 @@ impl CipherDevice {
     }
 }
 
-/// What a device needs for the requests of an algorithm.
+/// A device's implementation of an algorithm, and its cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CipherOffer {
@@ -62,7 +62,7 @@ pub struct CipherOffer {
     pub device: CipherDevice,
     /// The name of the implementation that the device has chosen for the algorithm.
     pub backend: &'static str,
-    /// What a request costs one thread.
+    /// The cost of a request on one thread.
     pub(crate) cost: Cost,
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct Session<K> {
     algorithm: Algorithm,
     key: Zeroizing<[u8; 32]>,
     device: &'static str,
-    /// What a request costs one thread.
+    /// The cost of a request on one thread.
     pub(crate) cost: Cost,
 }
 

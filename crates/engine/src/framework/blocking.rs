@@ -124,8 +124,8 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the first task and, if it is for a public key, as many others of its shape as the device computes together.
-    /// Returns none if none waits.
+    /// Takes the next batch: the first task and, if it is for a public key, others of its shape up to the device's batch
+    /// size. Returns an empty batch if no task waits.
     fn next_batch(&self, tasks: &mut VecDeque<Task>) -> Vec<Task> {
         let mut batch = Vec::from_iter(tasks.pop_front());
         let shape = |task: &Task| task.public_key().map(|request| request.shape());

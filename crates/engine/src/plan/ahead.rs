@@ -152,7 +152,7 @@ impl Ahead {
     pub(super) fn timed(&mut self, requests: u32, began: Instant, ended: Instant) {
         let ns = ended.duration_since(began).as_nanos() as f64;
         if let Some(last_end) = self.timed.replace(ended) {
-            // There are as many pauses as requests; the time of this last request is not included.
+            // One pause precedes each request; the time of this last request is not included.
             let requests = f64::from(requests);
             let since_ns = began.duration_since(last_end).as_nanos() as f64;
             // A request above the average is followed by one below it; but one that the kernel interrupted is not that

@@ -1,4 +1,4 @@
-//! What all sessions of an accelerator share. It knows nothing of sessions or how requests are served.
+//! The state that an accelerator's sessions share. This module does not know sessions or how they serve requests.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};

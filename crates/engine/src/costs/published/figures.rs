@@ -27,8 +27,8 @@ pub struct Figures {
     pub metrics: Option<SocketAddr>,
     /// Public-key requests of jobs and callers. The time that groups saved is not published, and 0 here.
     pub public_key: PublicKeyStats,
-    /// OpenSSL jobs whose connection closed while they were paused (ASYNC_start_job(3)). OpenSSL keeps the 32 KiB stack
-    /// of each.
+    /// OpenSSL jobs whose connection closed while they were paused (ASYNC_start_job(3)). OpenSSL never frees
+    /// their stacks of 32 KiB.
     pub abandoned: u64,
     /// Requests of frameworks that have no answer yet.
     pub in_flight: u64,

@@ -89,8 +89,7 @@ impl LibraryDevice {
         exponent: &[u8],
     ) -> Result<Zeroizing<Vec<u8>>, DeviceError> {
         let (base, modulus) = (request.base(), request.modulus());
-        let mut result = Guarded::new(modulus.len());
-        let done = said_by(&self.path, |error, error_len| {
+        self.result(modulus.len(), |result, error, error_len| {
             // SAFETY: the device is open, and the caller holds one of its turns; base, modulus and result have the length
             // passed for the modulus, and exponent and error have the lengths passed with them.
             unsafe {
@@ -101,11 +100,23 @@ impl LibraryDevice {
                     exponent.len(),
                     modulus.as_ptr(),
                     modulus.len(),
-                    result.as_mut_ptr(),
+                    result,
                     error,
                     error_len,
                 )
             }
+        })
+    }
+
+    /// Returns the `bytes` bytes that `call` writes to its first argument, or the error that it writes to its second.
+    fn result(
+        &self,
+        bytes: usize,
+        call: impl FnOnce(*mut u8, *mut c_char, usize) -> c_int,
+    ) -> Result<Zeroizing<Vec<u8>>, DeviceError> {
+        let mut result = Guarded::new(bytes);
+        let done = said_by(&self.path, |error, error_len| {
+            call(result.as_mut_ptr(), error, error_len)
         });
         let result = result.checked(&self.path, "result");
         done.map_err(DeviceError)?;
@@ -119,8 +130,7 @@ impl LibraryDevice {
         primes: &RsaSecretPrimes,
     ) -> Result<Zeroizing<Vec<u8>>, DeviceError> {
         let (base, modulus) = (request.base(), request.modulus());
-        let mut result = Guarded::new(modulus.len());
-        let done = said_by(&self.path, |error, error_len| {
+        self.result(modulus.len(), |result, error, error_len| {
             // SAFETY: the device is open, and the caller holds one of its turns; base, modulus and result have the length
             // passed for the modulus, the five numbers have the length of the first (RsaSecretPrimes), and the error has the
             // length passed with it.
@@ -136,15 +146,12 @@ impl LibraryDevice {
                     primes.dq.as_ptr(),
                     primes.qinv.as_ptr(),
                     primes.p.len(),
-                    result.as_mut_ptr(),
+                    result,
                     error,
                     error_len,
                 )
             }
-        });
-        let result = result.checked(&self.path, "result");
-        done.map_err(DeviceError)?;
-        Ok(Zeroizing::new(result.to_vec()))
+        })
     }
 }
 

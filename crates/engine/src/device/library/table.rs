@@ -71,7 +71,7 @@ pub(super) unsafe fn read(table: *const FunctionTable) -> Result<(Functions, Str
     // SAFETY: a table of any version begins with a head, and the caller guarantees that it is null or a table.
     let size = unsafe { checked_size(table.cast()) }?;
     let mut copy = MaybeUninit::<FunctionTable>::zeroed();
-    // SAFETY: the table has `size` bytes and does not change, and the copy has room for as many as are copied. A function
+    // SAFETY: the table has `size` bytes and does not change, and the copy has room for `bytes` bytes. A function
     // behind them is null in the copy, which stands for none.
     let table = unsafe {
         let bytes = size.min(size_of::<FunctionTable>());
