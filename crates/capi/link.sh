@@ -8,7 +8,9 @@ folder=$2
 here=$(cd "$(dirname "$0")" && pwd)
 
 # It stays where it was loaded (nodelete): threads of a pool may run its code after dlclose(3).
-"${CC:-cc}" -shared -o "$folder/liboarlock.so.1" \
+# CC may have arguments.
+# shellcheck disable=SC2086
+${CC:-cc} -shared -o "$folder/liboarlock.so.1" \
     -Wl,-soname,liboarlock.so.1 -Wl,--version-script="$here/oarlock.map" -Wl,--no-undefined-version \
     -Wl,-z,defs -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now -Wl,--gc-sections \
     -Wl,--whole-archive "$static" -Wl,--no-whole-archive -lgcc_s -lrt -lpthread -lm -ldl -lc

@@ -238,7 +238,8 @@ impl AeadContext {
         }
     }
 
-    fn algorithm(&self) -> Algorithm {
+    /// Returns the algorithm.
+    pub fn algorithm(&self) -> Algorithm {
         match &self.state {
             State::Gcm { key, .. } => key.algorithm(),
             State::ChaCha20Poly1305 { key, .. } => key.algorithm(),

@@ -1,0 +1,142 @@
+"""Builds the wheel and the source distribution.
+
+As a build backend (PEP 517) for ``pip install .``, it compiles the command, the OpenSSL provider and the C library with cargo,
+lays them out as a wheel's data, and leaves the Python module and the packing to maturin. As a program it does the same for
+other machines::
+
+    python/build/oarlock_build.py [--portable | --debug] FOLDER
+
+``--portable`` links against glibc 2.28 (manylinux_2_28) with zig; ``--debug`` takes what cargo's profile for tests built.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# As in pyproject.toml.
+DATA = ROOT / "target" / "wheel" / "oarlock.data"
+PACKAGES = ("oarlock-cli", "oarlock-provider", "oarlock-capi")
+TRIPLE = "x86_64-unknown-linux-gnu"
+GLIBC = "2.28"
+
+
+def _target() -> pathlib.Path:
+    return ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
+
+
+def _run(*command: str | os.PathLike[str], **variables: str) -> None:
+    subprocess.run(command, cwd=ROOT, check=True, env={**os.environ, **variables})
+
+
+def _compile(kind: str) -> pathlib.Path:
+    """Compiles what the module comes with, and returns the folder that it is in."""
+    packages = [word for name in PACKAGES for word in ("--package", name)]
+    # In a source distribution there is no .cargo/config.toml of ours where pip unpacks it into another folder.
+    variables = {"AWS_LC_SYS_NO_JITTER_ENTROPY": "1"}
+    if kind == "portable":
+        target = f"{TRIPLE}.{GLIBC}"
+        _run("cargo", "zigbuild", "--release", "--locked", "--target", target, *packages, **variables)
+        return _target() / TRIPLE / "release"
+    profile = [] if kind == "debug" else ["--release"]
+    _run("cargo", "build", "--locked", *profile, *packages, **variables)
+    return _target() / ("debug" if kind == "debug" else "release")
+
+
+def _stage(built: pathlib.Path, kind: str) -> None:
+    """Lays files out for a wheel: ``scripts`` becomes ``bin``, and ``data`` the environment's root."""
+    shutil.rmtree(DATA, ignore_errors=True)
+    command = DATA / "scripts" / "oarlock"
+    root = DATA / "data"
+    provider = root / "lib" / "oarlock" / "liboarlock_provider.so"
+    for source, copy in ((built / "oarlock", command), (built / provider.name, provider)):
+        copy.parent.mkdir(parents=True)
+        if kind == "debug":
+            _run("strip", "--strip-debug", "-o", copy, source)
+        else:
+            shutil.copy(source, copy)
+
+    linker = f"cargo-zigbuild zig cc -- -target x86_64-linux-gnu.{GLIBC}" if kind == "portable" else "cc"
+    # pkg-config finds the environment from the place of the file.
+    arguments = (built / "liboarlock_capi.a", root, "${pcfiledir}/../..")
+    _run("crates/capi/install.sh", *arguments, CC=os.environ.get("CC", linker))
+    library = root / "lib" / "liboarlock.so.1"
+    _run("strip", "--strip-unneeded", library)
+    # 60 MB; and a wheel has no links, so a script of the linker names the shared library.
+    (root / "lib" / "liboarlock.a").unlink()
+    link = root / "lib" / "liboarlock.so"
+    link.unlink()
+    link.write_text(f"INPUT({library.name})\n")
+
+    pages = root / "share" / "man"
+    for section in ("man1", "man3"):
+        (pages / section).mkdir(parents=True)
+    _run(command, "man", "-o", pages / "man1")
+    _run("crates/capi/manual.sh", pages / "man3")
+    for shell, path in (
+        ("bash", "bash-completion/completions/oarlock"),
+        ("zsh", "zsh/site-functions/_oarlock"),
+        ("fish", "fish/vendor_completions.d/oarlock.fish"),
+    ):
+        file = root / "share" / path
+        file.parent.mkdir(parents=True)
+        file.write_bytes(subprocess.check_output((command, "completions", shell)))
+
+
+def _maturin(kind: str, folder: str) -> None:
+    arguments = ["--out", folder, "--locked"]
+    if kind == "portable":
+        arguments += ["--zig", "--target", TRIPLE, "--compatibility", "manylinux_2_28"]
+    else:
+        arguments += ["--compatibility", "linux"]
+    if kind == "debug":
+        arguments += ["--profile", "dev"]
+    else:
+        arguments += ["--release"]
+    _run(sys.executable, "-m", "maturin", "build", *arguments)
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    import maturin
+
+    _stage(_compile("release"), "release")
+    return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
+
+
+def build_sdist(sdist_directory, config_settings=None):
+    import maturin
+
+    return maturin.build_sdist(sdist_directory, config_settings)
+
+
+def get_requires_for_build_wheel(config_settings=None):
+    return []
+
+
+def get_requires_for_build_sdist(config_settings=None):
+    return []
+
+
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    import maturin
+
+    DATA.mkdir(parents=True, exist_ok=True)
+    return maturin.prepare_metadata_for_build_wheel(metadata_directory, config_settings)
+
+
+def main() -> None:
+    kinds = {"--portable": "portable", "--debug": "debug"}
+    *flags, folder = sys.argv[1:] or ["--help"]
+    if folder == "--help" or any(flag not in kinds for flag in flags):
+        sys.exit(__doc__)
+    kind = kinds[flags[0]] if flags else "release"
+    _stage(_compile(kind), kind)
+    _maturin(kind, folder)
+
+
+if __name__ == "__main__":
+    main()

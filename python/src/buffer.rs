@@ -1,0 +1,284 @@
+//! Buffers of Python objects: anything with the buffer protocol (PEP 3118), borrowed for one call.
+//!
+//! The protocol is part of the stable ABI from Python 3.11 on, so PyO3 hides it when it builds for 3.9. The functions and the
+//! layout of `Py_buffer` are the same in 3.9 and 3.10, whose last releases are out. They are declared here.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr;
+use std::slice;
+
+use pyo3::exceptions::{PyBufferError, PyTypeError};
+use pyo3::ffi::{Py_ssize_t, PyObject};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList};
+
+/// `Py_buffer` (Include/pybuffer.h).
+#[repr(C)]
+struct View {
+    bytes: *mut c_void,
+    object: *mut PyObject,
+    len: Py_ssize_t,
+    item_bytes: Py_ssize_t,
+    is_readonly: c_int,
+    dimensions: c_int,
+    format: *mut c_char,
+    shape: *mut Py_ssize_t,
+    strides: *mut Py_ssize_t,
+    suboffsets: *mut Py_ssize_t,
+    internal: *mut c_void,
+}
+
+unsafe extern "C" {
+    fn PyObject_GetBuffer(object: *mut PyObject, view: *mut View, flags: c_int) -> c_int;
+    fn PyBuffer_Release(view: *mut View);
+}
+
+/// Contiguous bytes.
+const SIMPLE: c_int = 0;
+/// Contiguous bytes that may be written.
+const WRITABLE: c_int = 1;
+/// Contiguous, with a shape and a format.
+const SHAPED: c_int = 0x8 | 0x10 | 0x20 | 0x4;
+
+/// A buffer that is read, released when it is dropped. Python must not resize its object before that.
+pub struct Input<'py>(Source<'py>);
+
+enum Source<'py> {
+    /// Immutable, and borrowed without the protocol: 20 ns less.
+    Bytes(Borrowed<'py, 'py, PyBytes>),
+    View(Held),
+}
+
+/// A buffer that is written.
+pub struct Output(Held);
+
+/// An exported buffer. The address of `View` does not matter: CPython keeps none, and `PyBuffer_Release` reads only what is
+/// in it.
+struct Held(View);
+
+// SAFETY: the memory stays valid until the release, on any thread, and the release happens on a thread that is attached to the
+// interpreter: both types hold it only during a call, which begins and ends attached. Between, other threads read the bytes.
+unsafe impl Send for Held {}
+// SAFETY: as above.
+unsafe impl Sync for Held {}
+
+impl Held {
+    fn new(object: &Bound<'_, PyAny>, flags: c_int) -> PyResult<Self> {
+        let mut view = View {
+            bytes: ptr::null_mut(),
+            object: ptr::null_mut(),
+            len: 0,
+            item_bytes: 0,
+            is_readonly: 0,
+            dimensions: 0,
+            format: ptr::null_mut(),
+            shape: ptr::null_mut(),
+            strides: ptr::null_mut(),
+            suboffsets: ptr::null_mut(),
+            internal: ptr::null_mut(),
+        };
+        // SAFETY: the object is alive, the thread is attached to the interpreter, and `view` is writable.
+        match unsafe { PyObject_GetBuffer(object.as_ptr(), &raw mut view, flags) } {
+            0 => Ok(Self(view)),
+            _ => Err(PyErr::fetch(object.py())),
+        }
+    }
+
+    fn len(&self) -> usize {
+        // CPython has no negative lengths.
+        usize::try_from(self.0.len).unwrap_or(0)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // SAFETY: `PyObject_GetBuffer` filled it, and nothing has released it. The thread is attached (see `Send`).
+        unsafe { PyBuffer_Release(&raw mut self.0) }
+    }
+}
+
+impl<'py> Input<'py> {
+    /// Borrows the bytes of an object.
+    ///
+    /// `name` is that of the argument, for the error.
+    ///
+    /// # Errors
+    /// `TypeError` if it has no buffer, such as `str`; `BufferError` if its bytes are not contiguous.
+    pub fn new(object: &'py Bound<'_, PyAny>, name: &str) -> PyResult<Self> {
+        if let Ok(bytes) = object.cast_exact::<PyBytes>() {
+            return Ok(Self(Source::Bytes(bytes.as_borrowed())));
+        }
+        let held = Held::new(object, SIMPLE);
+        Ok(Self(Source::View(held.map_err(|error| {
+            refused(object, name, &error, "a bytes-like object")
+        })?)))
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        match &self.0 {
+            Source::Bytes(bytes) => bytes.as_bytes(),
+            Source::View(held) => held.bytes(),
+        }
+    }
+}
+
+impl Output {
+    /// Borrows the bytes of an object for writing.
+    ///
+    /// # Errors
+    /// `TypeError` if it has no buffer; `BufferError` if it is read-only or not contiguous.
+    pub fn new(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Self> {
+        match Held::new(object, WRITABLE) {
+            Ok(held) => Ok(Self(held)),
+            Err(error) => Err(refused(object, name, &error, "a writable buffer")),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns the first byte.
+    pub fn start(&self) -> *mut u8 {
+        self.0.0.bytes.cast()
+    }
+}
+
+/// Names the argument and its type in an error of the protocol.
+fn refused(object: &Bound<'_, PyAny>, name: &str, error: &PyErr, wanted: &str) -> PyErr {
+    let py = object.py();
+    let kind = object
+        .get_type()
+        .name()
+        .map(|name| name.to_string())
+        .unwrap_or_default();
+    let text = format!("{name} must be {wanted}, not {kind}");
+    if error.is_instance_of::<PyBufferError>(py) {
+        PyBufferError::new_err(format!("{text}: {}", error.value(py)))
+    } else {
+        PyTypeError::new_err(text)
+    }
+}
+
+/// A buffer that is read, with its object. It may outlive the call that made it.
+pub struct Owned(Kept);
+
+enum Kept {
+    Bytes {
+        /// Keeps the bytes alive; `bytes` objects never change.
+        _object: Py<PyBytes>,
+        start: *const u8,
+        len: usize,
+    },
+    View(Held),
+}
+
+// SAFETY: `start` points into the object, which does not change and lives as long.
+unsafe impl Send for Owned {}
+// SAFETY: as above.
+unsafe impl Sync for Owned {}
+
+impl Owned {
+    /// Borrows the bytes of an object. `place` says where it is, for the error.
+    ///
+    /// # Errors
+    /// Those of [`Input::new`].
+    pub fn new(object: &Bound<'_, PyAny>, place: impl Fn() -> String) -> PyResult<Self> {
+        if let Ok(bytes) = object.cast_exact::<PyBytes>() {
+            let slice = bytes.as_bytes();
+            return Ok(Self(Kept::Bytes {
+                start: slice.as_ptr(),
+                len: slice.len(),
+                _object: bytes.clone().unbind(),
+            }));
+        }
+        let held = Held::new(object, SIMPLE);
+        Ok(Self(Kept::View(held.map_err(|error| {
+            refused(object, &place(), &error, "a bytes-like object")
+        })?)))
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        match &self.0 {
+            // SAFETY: see `Send`.
+            Kept::Bytes { start, len, .. } => unsafe { slice::from_raw_parts(*start, *len) },
+            Kept::View(held) => held.bytes(),
+        }
+    }
+}
+
+/// Rows of a fixed width: a two-dimensional array of bytes, or an array of items of several bytes without a meaning, such as
+/// NumPy's `S64` and `V64`.
+pub struct Table {
+    held: Held,
+    rows: usize,
+    width: usize,
+}
+
+impl Table {
+    /// Borrows the table of an object, or returns `None` if it is none.
+    ///
+    /// # Errors
+    /// `BufferError` if its bytes are not contiguous.
+    pub fn new(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Self>> {
+        if object.is_exact_instance_of::<PyBytes>() || object.is_exact_instance_of::<PyList>() {
+            return Ok(None);
+        }
+        let held = match Held::new(object, SHAPED) {
+            Ok(held) => held,
+            Err(error) if error.is_instance_of::<PyBufferError>(object.py()) => {
+                return Err(refused(object, name, &error, "contiguous"));
+            }
+            Err(_) => return Ok(None),
+        };
+        let (dimensions, item_bytes) = (held.0.dimensions, held.0.item_bytes);
+        let shape = |index: usize| {
+            // SAFETY: with the flags of `SHAPED`, `shape` has `dimensions` elements, and the callers ask for less.
+            usize::try_from(unsafe { *held.0.shape.add(index) }).unwrap_or(0)
+        };
+        let item_bytes = usize::try_from(item_bytes).unwrap_or(0);
+        let (rows, width) = match dimensions {
+            2 if item_bytes == 1 => (shape(0), shape(1)),
+            1 if held.is_of_strings() => (shape(0), item_bytes),
+            _ => return Ok(None),
+        };
+        match rows.checked_mul(width) {
+            Some(bytes) if bytes <= held.len() => Ok(Some(Self { held, rows, width })),
+            _ => Ok(None),
+        }
+    }
+
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Returns a row, of less than [`rows`](Self::rows).
+    pub fn row(&self, row: usize) -> &[u8] {
+        &self.held.bytes()[row * self.width..][..self.width]
+    }
+}
+
+impl Held {
+    fn bytes(&self) -> &[u8] {
+        if self.len() == 0 {
+            return &[];
+        }
+        // SAFETY: the protocol promises `len` readable bytes at `bytes` until the release. Python's documentation says that
+        // other threads must not write to them during the call; ours do not.
+        unsafe { slice::from_raw_parts(self.0.bytes.cast_const().cast(), self.len()) }
+    }
+
+    /// Whether the items are strings of bytes (`64s`) or padding (`64x`), as `struct` writes them.
+    fn is_of_strings(&self) -> bool {
+        if self.0.format.is_null() {
+            return false;
+        }
+        // SAFETY: with the flags of `SHAPED` it is NULL or a string that lives as long as the view.
+        let format = unsafe { CStr::from_ptr(self.0.format) }.to_bytes();
+        matches!(format.last(), Some(b's' | b'x'))
+    }
+}

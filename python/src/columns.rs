@@ -1,0 +1,201 @@
+//! Columns of values: sealed and opened in one call on all CPUs.
+//!
+//! The rows of a call are cut into runs. Each run owns its part of the output, whose place is known before, because a sealed
+//! value is 16 bytes longer. Threads take runs until none is left. A row that fails leaves zeros and a null.
+
+mod input;
+mod nonces;
+mod output;
+mod runs;
+mod stream;
+
+use oarlock::aead::TAG_BYTES;
+use oarlock::{Algorithm, Direction};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use self::input::Values;
+pub use self::output::Column;
+use self::runs::{Call, Failures, Keys};
+use crate::aead::session_of;
+use crate::buffer::Input;
+use crate::failure::exception;
+
+/// The values of a call, and what goes with them.
+#[pyclass(frozen, module = "oarlock", name = "ColumnResult")]
+pub struct ColumnResult {
+    /// The column of sealed or opened values; null where the input was null or the row failed.
+    #[pyo3(get)]
+    values: Py<Column>,
+    /// The nonces, of 12 bytes each.
+    #[pyo3(get)]
+    nonces: Py<PyAny>,
+    failures: Failures,
+}
+
+#[pymethods]
+impl ColumnResult {
+    /// Why rows failed: a dict from the row's number to an exception.
+    #[getter]
+    fn errors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let errors = PyDict::new(py);
+        for (row, error) in &self.failures {
+            errors.set_item(row, exception(error))?;
+        }
+        Ok(errors)
+    }
+
+    fn __repr__(&self) -> String {
+        let (rows, failed) = (self.values.get().rows(), self.failures.len());
+        format!("<oarlock.ColumnResult of {rows} rows, {failed} of which failed>")
+    }
+}
+
+/// Encrypt and authenticate each value of a column.
+///
+/// `key` is an AESGCM or ChaCha20Poly1305 object, or a column of keys, one for each row; then `algorithm` is "AESGCM" or
+/// "ChaCha20Poly1305". `values` is an Arrow array or stream (pyarrow, polars, pandas), a two-dimensional array of bytes or a
+/// one-dimensional one of fixed-width strings (NumPy), or an iterable of bytes-like objects and None. `nonces` is a column of
+/// nonces of 12 bytes; without it they are made, and returned in the result: consecutive numbers from a random start.
+/// `associated_data` is one bytes-like object for all rows, or a column.
+///
+/// Each sealed value ends with its tag of 16 bytes. A null stays null. A row that fails is null in the result, and its
+/// error is in `result.errors`.
+///
+/// Raises ValueError if a nonce occurs twice under one key, or if the columns have different lengths.
+#[pyfunction]
+#[pyo3(signature = (key, values, *, nonces=None, associated_data=None, algorithm=None))]
+pub fn seal_many(
+    py: Python<'_>,
+    key: &Bound<'_, PyAny>,
+    values: &Bound<'_, PyAny>,
+    nonces: Option<&Bound<'_, PyAny>>,
+    associated_data: Option<&Bound<'_, PyAny>>,
+    algorithm: Option<&str>,
+) -> PyResult<ColumnResult> {
+    let values = Values::new(values, "values")?;
+    let keys = keys(key, algorithm)?;
+    let nonces_are_given = nonces.is_some();
+    let (nonces, shown) = match nonces {
+        Some(given) => (Values::new(given, "nonces")?, given.clone().unbind()),
+        None => {
+            let made = nonces::made(values.rows())?;
+            let shown = Py::new(py, Column::new(made.clone()))?.into_any();
+            (Values::of_array(made, "nonces"), shown)
+        }
+    };
+    let associated_data = AssociatedData::new(associated_data)?;
+    let call = Call {
+        keys: &keys,
+        values: &values,
+        nonces: &nonces,
+        associated_data: associated_data.as_ref(),
+    };
+    call.check_lengths()?;
+    if nonces_are_given {
+        let unique = py.detach(|| nonces::check_unique(&call));
+        unique.map_err(|error| exception(&error))?;
+    }
+    let (values, failures) = call.process(py, Direction::Encrypt)?;
+    Ok(ColumnResult {
+        values: Py::new(py, values)?,
+        nonces: shown,
+        failures,
+    })
+}
+
+/// Decrypt each value of a column that `seal_many` or other programs sealed.
+///
+/// The arguments are those of `seal_many`. Values that are not authentic become null and have their error in
+/// `result.errors`; no plaintext of them is released.
+#[pyfunction]
+#[pyo3(signature = (key, values, *, nonces, associated_data=None, algorithm=None))]
+pub fn open_many(
+    py: Python<'_>,
+    key: &Bound<'_, PyAny>,
+    values: &Bound<'_, PyAny>,
+    nonces: &Bound<'_, PyAny>,
+    associated_data: Option<&Bound<'_, PyAny>>,
+    algorithm: Option<&str>,
+) -> PyResult<ColumnResult> {
+    let values = Values::new(values, "values")?;
+    let keys = keys(key, algorithm)?;
+    let shown = nonces.clone().unbind();
+    let nonces = Values::new(nonces, "nonces")?;
+    let associated_data = AssociatedData::new(associated_data)?;
+    let call = Call {
+        keys: &keys,
+        values: &values,
+        nonces: &nonces,
+        associated_data: associated_data.as_ref(),
+    };
+    call.check_lengths()?;
+    let (values, failures) = call.process(py, Direction::Decrypt)?;
+    Ok(ColumnResult {
+        values: Py::new(py, values)?,
+        nonces: shown,
+        failures,
+    })
+}
+
+/// Associated data of all rows.
+enum AssociatedData<'py> {
+    None,
+    Same(Input<'py>),
+    Each(Values),
+}
+
+impl<'py> AssociatedData<'py> {
+    fn new(object: Option<&'py Bound<'_, PyAny>>) -> PyResult<Self> {
+        let Some(object) = object else {
+            return Ok(Self::None);
+        };
+        match Input::new(object, "associated_data") {
+            Ok(bytes) if !input::is_table(object)? => Ok(Self::Same(bytes)),
+            _ => Values::new(object, "associated_data").map(Self::Each),
+        }
+    }
+
+    fn as_ref(&self) -> runs::AssociatedData<'_> {
+        match self {
+            Self::None => runs::AssociatedData::Same(&[]),
+            Self::Same(bytes) => runs::AssociatedData::Same(bytes.bytes()),
+            Self::Each(column) => runs::AssociatedData::Each(column),
+        }
+    }
+}
+
+fn keys<'py>(key: &'py Bound<'_, PyAny>, algorithm: Option<&str>) -> PyResult<Keys<'py>> {
+    if let Some(session) = session_of(key) {
+        return match algorithm {
+            None => Ok(Keys::One(session)),
+            Some(_) => Err(PyValueError::new_err(
+                "algorithm is for a column of keys: this key has its own",
+            )),
+        };
+    }
+    let pick: fn(usize) -> Option<Algorithm> = match algorithm {
+        Some("AESGCM") => |bytes| match bytes {
+            16 => Some(Algorithm::Aes128Gcm),
+            24 => Some(Algorithm::Aes192Gcm),
+            32 => Some(Algorithm::Aes256Gcm),
+            _ => None,
+        },
+        Some("ChaCha20Poly1305") => |bytes| (bytes == 32).then_some(Algorithm::ChaCha20Poly1305),
+        Some(other) => {
+            return Err(PyValueError::new_err(format!(
+                "algorithm must be AESGCM or ChaCha20Poly1305, not {other:?}"
+            )));
+        }
+        None => {
+            return Err(PyValueError::new_err(
+                "a column of keys needs algorithm=\"AESGCM\" or \"ChaCha20Poly1305\"",
+            ));
+        }
+    };
+    Ok(Keys::Each(Values::new(key, "key")?, pick))
+}
+
+/// The bytes that a sealed value is longer.
+const TAG: usize = TAG_BYTES;

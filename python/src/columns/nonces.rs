@@ -1,0 +1,63 @@
+//! Nonces of a column: made here, or given and then checked, because two messages under one nonce and key reveal the
+//! exclusive or of both, and GCM's authentication key (SP 800-38D, 8).
+
+use arrow_array::FixedSizeBinaryArray;
+use arrow_buffer::Buffer;
+use oarlock::Error;
+use pyo3::exceptions::PyMemoryError;
+use pyo3::prelude::*;
+
+use super::runs::{Call, Keys};
+use crate::random;
+
+const NONCE_BYTES: usize = 12;
+
+/// Returns `rows` different nonces: consecutive 96-bit numbers from a random one. Two columns of a million rows under one key
+/// share a nonce with probability 2^-75, which is less than if each nonce were random.
+pub fn made(rows: usize) -> PyResult<FixedSizeBinaryArray> {
+    let too_many = |_| PyMemoryError::new_err(format!("nonces for {rows} rows"));
+    let mut start = [0; 16];
+    random::fill(&mut start[..NONCE_BYTES])?;
+    let start = u128::from_le_bytes(start);
+    let mut bytes = Vec::new();
+    bytes
+        .try_reserve_exact(rows.saturating_mul(NONCE_BYTES))
+        .map_err(too_many)?;
+    for row in 0..rows as u128 {
+        let number = start.wrapping_add(row).to_be_bytes();
+        bytes.extend_from_slice(&number[16 - NONCE_BYTES..]);
+    }
+    FixedSizeBinaryArray::try_new(NONCE_BYTES as i32, Buffer::from_vec(bytes), None)
+        .map_err(|error| PyMemoryError::new_err(error.to_string()))
+}
+
+/// Refuses a call in which two rows have the same nonce and key.
+pub fn check_unique(call: &Call<'_>) -> Result<(), Error> {
+    let rows = call.values.rows();
+    let of_row = |row: usize| match call.keys {
+        Keys::One(_) => (&[][..], call.nonces.get(row).unwrap_or(&[])),
+        Keys::Each(keys, _) => (
+            keys.get(row).unwrap_or(&[]),
+            call.nonces.get(row).unwrap_or(&[]),
+        ),
+    };
+    // Most columns of nonces are counters.
+    if (1..rows).all(|row| of_row(row - 1) < of_row(row)) {
+        return Ok(());
+    }
+    let mut used: Vec<usize> = (0..rows)
+        .filter(|row| call.values.get(*row).is_some() && call.nonces.get(*row).is_some())
+        .collect();
+    used.sort_unstable_by(|a, b| of_row(*a).cmp(&of_row(*b)).then(a.cmp(b)));
+    let twice = used
+        .windows(2)
+        .filter(|pair| of_row(pair[0]) == of_row(pair[1]))
+        .min_by_key(|pair| pair[1]);
+    match twice {
+        None => Ok(()),
+        Some(pair) => Err(Error::InvalidInput(format!(
+            "rows {} and {} have the same nonce and key",
+            pair[0], pair[1]
+        ))),
+    }
+}

@@ -1,0 +1,79 @@
+//! Errors as Python exceptions: `ValueError` if the caller has to change an argument, a subclass of `oarlock.Error` otherwise.
+
+use oarlock::Error;
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyValueError};
+use pyo3::prelude::*;
+
+create_exception!(
+    oarlock,
+    OarlockError,
+    PyException,
+    "Base class of this module's errors, except those of arguments, which are ValueError and TypeError."
+);
+create_exception!(
+    oarlock,
+    AuthenticationFailed,
+    OarlockError,
+    "The tag does not belong to this message: the message was altered, or nonce, associated data or key differ."
+);
+create_exception!(
+    oarlock,
+    InvalidSignature,
+    OarlockError,
+    "The signature does not belong to this message under this key and scheme."
+);
+create_exception!(
+    oarlock,
+    DecryptionFailed,
+    OarlockError,
+    "The ciphertext was made for another key or scheme, or was altered. The error does not say what is wrong with it."
+);
+create_exception!(
+    oarlock,
+    QueueFull,
+    OarlockError,
+    "Too many jobs wait: await some of them first."
+);
+create_exception!(
+    oarlock,
+    JobFailed,
+    OarlockError,
+    "A job has no result: a device failed, or the job was cancelled or submitted before a fork."
+);
+create_exception!(
+    oarlock,
+    FileError,
+    OarlockError,
+    "A file is not an age file, is truncated or altered, or no identity opens it."
+);
+
+/// Returns the exception for an error.
+pub fn exception(error: &Error) -> PyErr {
+    let text = error.to_string();
+    match error {
+        Error::InvalidKey(_) | Error::InvalidInput(_) | Error::Options(_) => {
+            PyValueError::new_err(text)
+        }
+        Error::AuthenticationFailed => AuthenticationFailed::new_err(text),
+        Error::InvalidSignature => InvalidSignature::new_err(text),
+        Error::DecryptionFailed | Error::InvalidPadding => DecryptionFailed::new_err(text),
+        Error::QueueFull => QueueFull::new_err(text),
+        _ => JobFailed::new_err(text),
+    }
+}
+
+/// Adds the exceptions to the module.
+pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("Error", py.get_type::<OarlockError>())?;
+    module.add(
+        "AuthenticationFailed",
+        py.get_type::<AuthenticationFailed>(),
+    )?;
+    module.add("InvalidSignature", py.get_type::<InvalidSignature>())?;
+    module.add("DecryptionFailed", py.get_type::<DecryptionFailed>())?;
+    module.add("QueueFull", py.get_type::<QueueFull>())?;
+    module.add("JobFailed", py.get_type::<JobFailed>())?;
+    module.add("FileError", py.get_type::<FileError>())
+}

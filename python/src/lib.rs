@@ -1,0 +1,44 @@
+//! The native part of the Python package `oarlock`: buffers and objects in and out. The package's own Python code is in
+//! `../oarlock/`.
+//!
+//! ```text
+//! buffer.rs  region.rs   what calls read and write
+//! engine.rs              the accelerator, and when the GIL is released
+//! failure.rs             errors as exceptions
+//! aead.rs                one message in a call
+//! key.rs                 signatures, key agreement, key encapsulation, encryption
+//! columns.rs  columns/   a column of messages in a call
+//! ```
+
+#![allow(unsafe_code)] // the interface to C
+
+mod aead;
+mod buffer;
+mod columns;
+mod engine;
+mod failure;
+mod key;
+mod random;
+mod region;
+
+use pyo3::pymodule;
+
+#[pymodule]
+mod _oarlock {
+    use pyo3::prelude::*;
+
+    use super::failure;
+
+    #[pymodule_export]
+    use super::aead::{AesGcm, ChaCha20Poly1305, generate_key};
+    #[pymodule_export]
+    use super::columns::{Column, ColumnResult, open_many, seal_many};
+    #[pymodule_export]
+    use super::key::{PrivateKey, PublicKey};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        failure::add_to(module)
+    }
+}
