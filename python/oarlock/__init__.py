@@ -6,6 +6,9 @@ project is the guide.
 
 from ._oarlock import (
     AESGCM,
+    CBC,
+    CTR,
+    HMAC,
     AuthenticationFailed,
     ChaCha20Poly1305,
     Column,
@@ -26,6 +29,9 @@ from ._oarlock import (
 
 __all__ = [
     "AESGCM",
+    "CBC",
+    "CTR",
+    "HMAC",
     "AuthenticationFailed",
     "ChaCha20Poly1305",
     "Column",
@@ -43,3 +49,26 @@ __all__ = [
     "open_many",
     "seal_many",
 ]
+
+# What needs modules of the standard library is imported when it is first used.
+_LAZY = {
+    "Fernet": "fernet",
+    "doctor": "command",
+    "environment": "command",
+    "open": "files",
+}
+__all__ += _LAZY
+
+
+def __getattr__(name):
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted(__all__)

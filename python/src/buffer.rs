@@ -138,6 +138,16 @@ impl Output {
         self.0.len()
     }
 
+    /// Returns the bytes.
+    pub fn bytes(&mut self) -> &mut [u8] {
+        if self.len() == 0 {
+            return &mut [];
+        }
+        // SAFETY: the protocol promises `len` writable bytes until the release. Python's documentation says that other
+        // threads must not touch them during the call.
+        unsafe { slice::from_raw_parts_mut(self.start(), self.len()) }
+    }
+
     /// Returns the first byte.
     pub fn start(&self) -> *mut u8 {
         self.0.0.bytes.cast()
@@ -216,12 +226,12 @@ pub struct Table {
 }
 
 impl Table {
-    /// Borrows the table of an object, or returns `None` if it is none.
+    /// Borrows the table of an object, or returns `None` if it has no buffer.
     ///
     /// # Errors
-    /// `BufferError` if its bytes are not contiguous.
+    /// `BufferError` if its bytes are not contiguous; `TypeError` if it has another shape.
     pub fn new(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Self>> {
-        if object.is_exact_instance_of::<PyBytes>() || object.is_exact_instance_of::<PyList>() {
+        if object.is_exact_instance_of::<PyList>() {
             return Ok(None);
         }
         let held = match Held::new(object, SHAPED) {
@@ -240,12 +250,19 @@ impl Table {
         let (rows, width) = match dimensions {
             2 if item_bytes == 1 => (shape(0), shape(1)),
             1 if held.is_of_strings() => (shape(0), item_bytes),
-            _ => return Ok(None),
+            _ => {
+                return Err(PyTypeError::new_err(format!(
+                    "{name} must be an array of two dimensions of bytes, or of one dimension of fixed-width strings"
+                )));
+            }
         };
-        match rows.checked_mul(width) {
-            Some(bytes) if bytes <= held.len() => Ok(Some(Self { held, rows, width })),
-            _ => Ok(None),
+        if rows
+            .checked_mul(width)
+            .is_none_or(|bytes| bytes > held.len())
+        {
+            return Err(PyBufferError::new_err(format!("{name} has a wrong shape")));
         }
+        Ok(Some(Self { held, rows, width }))
     }
 
     pub fn rows(&self) -> usize {

@@ -151,10 +151,12 @@ impl<'py> AssociatedData<'py> {
         let Some(object) = object else {
             return Ok(Self::None);
         };
-        match Input::new(object, "associated_data") {
-            Ok(bytes) if !input::is_table(object)? => Ok(Self::Same(bytes)),
-            _ => Values::new(object, "associated_data").map(Self::Each),
+        if !input::is_column(object)?
+            && let Ok(bytes) = Input::new(object, "associated_data")
+        {
+            return Ok(Self::Same(bytes));
         }
+        Values::new(object, "associated_data").map(Self::Each)
     }
 
     fn as_ref(&self) -> runs::AssociatedData<'_> {

@@ -1,6 +1,7 @@
 //! The module's accelerator, and when a call lets other Python threads run.
 
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use oarlock::{Accelerator, Error};
 use pyo3::prelude::*;
@@ -10,6 +11,9 @@ use crate::failure::exception;
 /// From this length on a call releases the GIL. Releasing and taking it again costs 60 ns when no other thread wants it, which is a
 /// twentieth of the time of AES-256-GCM for as many bytes.
 const DETACHED_BYTES_MIN: usize = 8 << 10;
+
+/// Work that pays for waking another thread, in bytes: 100 us.
+const SHARED_BYTES_MIN: usize = 512 << 10;
 
 static ACCELERATOR: OnceLock<Result<Accelerator, Error>> = OnceLock::new();
 
@@ -28,4 +32,30 @@ pub fn compute<T: Send>(py: Python<'_>, bytes: usize, work: impl FnOnce() -> T +
     } else {
         py.detach(work)
     }
+}
+
+/// Does `work` for each item, on several CPUs if all of them take as long as sealing `bytes` bytes and that pays for waking a
+/// thread.
+pub fn each<T: Send>(
+    accelerator: &Accelerator,
+    bytes: usize,
+    items: Vec<T>,
+    work: impl Fn(T) + Sync,
+) {
+    if bytes < SHARED_BYTES_MIN {
+        return items.into_iter().for_each(work);
+    }
+    let items: Vec<_> = items
+        .into_iter()
+        .map(|item| Mutex::new(Some(item)))
+        .collect();
+    let next = AtomicUsize::new(0);
+    accelerator.work_together(accelerator.parallelism() - 1, &|| {
+        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let item = item.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(item) = item {
+                work(item);
+            }
+        }
+    });
 }

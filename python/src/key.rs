@@ -1,7 +1,7 @@
 //! Keys: RSA, elliptic curves, ML-KEM and ML-DSA.
 
 use oarlock::keys::{AcceleratedKey, AcceleratedPublicKey, KeyType, Scheme};
-use oarlock::rsa::{EncryptionScheme, Hash, SignatureScheme};
+use oarlock::rsa::{EncryptionScheme, Hash, RsaPrivateKey, SignatureScheme};
 use oarlock::{Error, keys};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -44,10 +44,11 @@ impl PrivateKey {
 
 #[pymethods]
 impl PrivateKey {
-    /// Generate a key. `key_type` is one of RSA (2048 bits), P-256, P-384, P-521, Ed25519, X25519, ML-KEM-512, ML-KEM-768,
+    /// Generate a key. `key_type` is one of RSA (with `bits`: 2048, 3072 or 4096), P-256, P-384, P-521, Ed25519, X25519, ML-KEM-512, ML-KEM-768,
     /// ML-KEM-1024, ML-DSA-44, ML-DSA-65 and ML-DSA-87.
     #[staticmethod]
-    fn generate(py: Python<'_>, key_type: &str) -> PyResult<Self> {
+    #[pyo3(signature = (key_type, bits=None))]
+    fn generate(py: Python<'_>, key_type: &str, bits: Option<u16>) -> PyResult<Self> {
         let named = KeyType::named(key_type).ok_or_else(|| {
             let names: Vec<_> = KeyType::ALL.iter().map(|one| one.name()).collect();
             PyValueError::new_err(format!(
@@ -55,7 +56,11 @@ impl PrivateKey {
                 names.join(", ")
             ))
         })?;
-        let key = py.detach(|| keys::PrivateKey::generate(named));
+        let key = py.detach(|| match (named, bits) {
+            (_, None) => keys::PrivateKey::generate(named),
+            (KeyType::Rsa, Some(bits)) => RsaPrivateKey::generate(bits).map(Into::into),
+            (_, Some(_)) => Err(Error::InvalidInput("bits is for RSA keys".to_owned())),
+        });
         Self::new(&key.map_err(|error| exception(&error))?)
     }
 
@@ -176,6 +181,11 @@ impl PrivateKey {
 impl PublicKey {
     fn new(key: &keys::PublicKey) -> PyResult<Self> {
         Ok(Self(accelerator()?.public_key(key)))
+    }
+
+    /// Returns the session of the key.
+    pub fn session(&self) -> &AcceleratedPublicKey {
+        &self.0
     }
 }
 
@@ -310,7 +320,7 @@ fn scheme(key_type: KeyType, name: Option<&str>) -> PyResult<Scheme> {
     })
 }
 
-fn encryption_scheme(name: &str) -> PyResult<EncryptionScheme> {
+pub fn encryption_scheme(name: &str) -> PyResult<EncryptionScheme> {
     let oaep = |hash| self::hash(hash).map(EncryptionScheme::oaep);
     match name.strip_prefix("rsa-oaep-") {
         Some(hash) => oaep(hash),
@@ -331,7 +341,7 @@ pub fn hash(name: &str) -> Option<Hash> {
     })
 }
 
-fn not_rsa(key_type: &str) -> PyErr {
+pub fn not_rsa(key_type: &str) -> PyErr {
     PyValueError::new_err(format!(
         "only RSA keys encrypt, and this is one of {key_type}"
     ))

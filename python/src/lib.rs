@@ -7,16 +7,23 @@
 //! failure.rs             errors as exceptions
 //! aead.rs                one message in a call
 //! key.rs                 signatures, key agreement, key encapsulation, encryption
+//! cipher.rs  hmac.rs     ciphers without authentication, and tags without encryption
 //! columns.rs  columns/   a column of messages in a call
+//! jobs.rs                jobs of an event loop
+//! age.rs  age/           age files
 //! ```
 
 #![allow(unsafe_code)] // the interface to C
 
 mod aead;
+mod age;
 mod buffer;
+mod cipher;
 mod columns;
 mod engine;
 mod failure;
+mod hmac;
+mod jobs;
 mod key;
 mod random;
 mod region;
@@ -32,7 +39,15 @@ mod _oarlock {
     #[pymodule_export]
     use super::aead::{AesGcm, ChaCha20Poly1305, generate_key};
     #[pymodule_export]
+    use super::age::{AgeReader, AgeWriter};
+    #[pymodule_export]
+    use super::cipher::{CBC, CTR};
+    #[pymodule_export]
     use super::columns::{Column, ColumnResult, open_many, seal_many};
+    #[pymodule_export]
+    use super::hmac::HMAC;
+    #[pymodule_export]
+    use super::jobs::Jobs;
     #[pymodule_export]
     use super::key::{PrivateKey, PublicKey};
 

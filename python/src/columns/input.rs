@@ -152,11 +152,11 @@ impl Values {
     }
 }
 
-/// Whether the object is a column, although it has a buffer.
-pub fn is_table(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+/// Whether the object is a column, although it may have a buffer.
+pub fn is_column(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(method(object, c"__arrow_c_array__")?.is_some()
         || method(object, c"__arrow_c_stream__")?.is_some()
-        || Table::new(object, "values")?.is_some())
+        || Table::new(object, "associated_data").is_ok_and(|table| table.is_some()))
 }
 
 fn method<'py>(object: &Bound<'py, PyAny>, name: &CStr) -> PyResult<Option<Bound<'py, PyAny>>> {
@@ -188,6 +188,11 @@ fn one_array(name: &str, capsules: &Bound<'_, PyAny>) -> PyResult<Chunk> {
     }?;
     // SAFETY: as above.
     let array = unsafe { take(&pair.get_item(1)?, c"arrow_array", FFI_ArrowArray::empty()) }?;
+    if array.is_released() || schema.release().is_none() {
+        return Err(PyValueError::new_err(format!(
+            "{name}: these Arrow capsules were read before"
+        )));
+    }
     // SAFETY: the producer says so by its capsules' names, and the structures are moved out of them.
     let mut data = unsafe { from_ffi(array, &schema) }.map_err(|error| invalid(name, &error))?;
     data.align_buffers();

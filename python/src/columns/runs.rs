@@ -1,7 +1,6 @@
 //! The rows of a call in runs, which threads take.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use arrow_array::{BinaryArray, FixedSizeBinaryArray, LargeBinaryArray};
@@ -15,7 +14,7 @@ use pyo3::prelude::*;
 use super::TAG;
 use super::input::Values;
 use super::output::Column;
-use crate::engine::accelerator;
+use crate::engine::{accelerator, each};
 use crate::failure::exception;
 
 /// Rows of a run: enough that taking one costs nothing, few enough that threads end together.
@@ -24,8 +23,6 @@ const RUN_ROWS: usize = 2048;
 const RUN_BYTES: usize = 256 << 10;
 /// What a row costs in addition to its bytes, as the number of bytes that are sealed in the same time.
 const ROW_BYTES: usize = 128;
-/// Work that pays for waking another thread, in bytes: 100 us.
-const SHARED_BYTES_MIN: usize = 512 << 10;
 /// Bytes between two looks at Python's signals: some 20 ms.
 const BLOCK_BYTES: usize = 64 << 20;
 
@@ -92,38 +89,17 @@ impl Call<'_> {
         fits.map_err(|_| too_large(self.values.rows()))?;
         let mut output = vec![0; total];
 
-        let mut blocks = runs(&ends, &mut output);
         let failures = Mutex::new(Vec::new());
         let accelerator = accelerator()?;
-        for block in &mut blocks {
+        for block in runs(&ends, &mut output) {
+            let bytes = block.iter().map(Run::cost).sum();
             py.detach(|| {
-                let next = AtomicUsize::new(0);
-                let work = || {
-                    let mut context = None;
-                    loop {
-                        let ticket = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(place) = block.get(ticket) else {
-                            return;
-                        };
-                        let run = place.lock().unwrap_or_else(PoisonError::into_inner).take();
-                        if let Some(run) = run {
-                            self.compute(run, &ends, direction, &mut context, &failures);
-                        }
-                    }
-                };
-                let bytes: usize = block
-                    .iter()
-                    .filter_map(|place| place.lock().ok()?.as_ref().map(Run::cost))
-                    .sum();
-                let helpers = match bytes {
-                    0..SHARED_BYTES_MIN => 0,
-                    _ => accelerator.parallelism() - 1,
-                };
-                accelerator.work_together(helpers, &work);
+                each(accelerator, bytes, block, |run| {
+                    self.compute(run, &ends, direction, &failures);
+                });
             });
             py.check_signals()?;
         }
-        drop(blocks);
         let mut failures = failures
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
@@ -161,9 +137,9 @@ impl Call<'_> {
         run: Run<'_>,
         ends: &[usize],
         direction: Direction,
-        context: &mut Option<AeadContext>,
         failures: &Mutex<Failures>,
     ) {
+        let mut context = None;
         let mut rest = run.output;
         let mut begin = run.rows.start.checked_sub(1).map_or(0, |row| ends[row]);
         for row in run.rows {
@@ -173,8 +149,8 @@ impl Call<'_> {
                 continue;
             };
             let done = match direction {
-                Direction::Encrypt => self.seal(row, value, output, context),
-                Direction::Decrypt => self.open(row, value, output, context),
+                Direction::Encrypt => self.seal(row, value, output, &mut context),
+                Direction::Decrypt => self.open(row, value, output, &mut context),
             };
             if let Err(error) = done {
                 output.fill(0);
@@ -297,7 +273,7 @@ impl Run<'_> {
 }
 
 /// Cuts the rows into blocks of runs.
-fn runs<'a>(ends: &[usize], output: &'a mut [u8]) -> Vec<Vec<Mutex<Option<Run<'a>>>>> {
+fn runs<'a>(ends: &[usize], output: &'a mut [u8]) -> Vec<Vec<Run<'a>>> {
     let mut blocks = Vec::new();
     let (mut block, mut block_bytes) = (Vec::new(), 0);
     let (mut rest, mut start, mut begin) = (output, 0, 0);
@@ -307,10 +283,10 @@ fn runs<'a>(ends: &[usize], output: &'a mut [u8]) -> Vec<Vec<Mutex<Option<Run<'a
         let end = start + within.max(1);
         let (output, after) = rest.split_at_mut(ends[end - 1] - begin);
         block_bytes += output.len();
-        block.push(Mutex::new(Some(Run {
+        block.push(Run {
             rows: start..end,
             output,
-        })));
+        });
         (rest, begin, start) = (after, ends[end - 1], end);
         if block_bytes >= BLOCK_BYTES {
             blocks.push(std::mem::take(&mut block));

@@ -44,6 +44,8 @@ pub(crate) struct Args {
 /// The types of private keys that it makes.
 #[derive(Clone, Copy, ValueEnum)]
 enum Made {
+    /// Of 2048 bits
+    Rsa,
     P256,
     P384,
     P521,
@@ -66,6 +68,7 @@ enum Made {
 impl Made {
     fn key_type(self) -> KeyType {
         match self {
+            Self::Rsa => KeyType::Rsa,
             Self::P256 => KeyType::Ec(Curve::P256),
             Self::P384 => KeyType::Ec(Curve::P384),
             Self::P521 => KeyType::Ec(Curve::P521),

@@ -436,28 +436,35 @@ fn last_reason() -> i32 {
     }
 }
 
-#[cfg(test)]
 impl SoftwareRsa {
-    /// Returns the RSAPrivateKey (RFC 8017, A.1.2) of a new key with e = 65537. `bits` is a multiple of 128.
-    pub(crate) fn generate_der(bits: usize) -> Zeroizing<Vec<u8>> {
-        use aws_lc_sys::{OPENSSL_free, RSA_generate_key_ex, RSA_new, RSA_private_key_to_bytes};
+    /// Generates a key with e = 65537, a modulus of `bits` bits and primes by FIPS 186-5, A.1.3, and returns its RSAPrivateKey
+    /// (RFC 8017, A.1.2). `bits` is a multiple of 128.
+    ///
+    /// # Errors
+    /// [`Error::DeviceFailed`] if memory is exhausted, or no primes were found in the tries that the standard allows.
+    pub(crate) fn generate_der(bits: u16) -> Result<Zeroizing<Vec<u8>>, Error> {
+        use aws_lc_sys::{OPENSSL_free, RSA_generate_key_ex, RSA_private_key_to_bytes};
 
         let e = Number::new(&[1, 0, 1]);
-        let (mut bytes, mut len) = (std::ptr::null_mut(), 0);
-        // SAFETY: the key, the number and the output belong to this block; the bytes are copied before they are freed,
-        // and everything is freed once.
+        let (mut bytes, mut len) = (ptr::null_mut(), 0);
+        // SAFETY: the key, the number and the output belong to this block; aws-lc accepts no null key, which is checked; the
+        // bytes are copied before they are freed, and everything is freed once. `OPENSSL_free` wipes.
         unsafe {
             let rsa = RSA_new();
-            let bits = c_int::try_from(bits).unwrap_or(0);
-            assert_eq!(
-                RSA_generate_key_ex(rsa, bits, e.get(), std::ptr::null_mut()),
-                1
-            );
-            assert_eq!(RSA_private_key_to_bytes(&mut bytes, &mut len, rsa), 1);
-            let der = std::slice::from_raw_parts(bytes, len).to_vec();
-            OPENSSL_free(bytes.cast());
+            if rsa.is_null() {
+                return Err(failed("RSA: no memory for a new key"));
+            }
+            let is_made = !e.get().is_null()
+                && RSA_generate_key_ex(rsa, c_int::from(bits), e.get(), ptr::null_mut()) == 1
+                && RSA_private_key_to_bytes(&raw mut bytes, &raw mut len, rsa) == 1;
             RSA_free(rsa);
-            Zeroizing::new(der)
+            ERR_clear_error();
+            if !is_made {
+                return Err(failed("RSA: no key was generated"));
+            }
+            let der = Zeroizing::new(std::slice::from_raw_parts(bytes, len).to_vec());
+            OPENSSL_free(bytes.cast());
+            Ok(der)
         }
     }
 }

@@ -84,7 +84,7 @@ fn bad_key() -> RsaPrivateKey {
 
 /// Generates a different key of `bits` bits, a multiple of 128, in each run.
 fn random_key(bits: usize) -> RsaPrivateKey {
-    RsaPrivateKey::from_der(&SoftwareRsa::generate_der(bits)).unwrap()
+    RsaPrivateKey::from_der(&SoftwareRsa::generate_der(bits).unwrap()).unwrap()
 }
 
 fn operands(key: &RsaPublicKey) -> Vec<Vec<u8>> {
@@ -142,7 +142,7 @@ fn each_lane_has_a_key_of_its_own_and_some_have_no_primes() {
     let plain: Vec<_> = keys
         .iter()
         .map(|_| {
-            let der = SoftwareRsa::generate_der(1152);
+            let der = SoftwareRsa::generate_der(1152).unwrap();
             let key = pkcs1::RsaPrivateKeyRef::try_from(&der[..]).unwrap();
             RsaPrivateKey::from_numbers(
                 key.modulus.as_bytes(),

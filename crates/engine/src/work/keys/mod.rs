@@ -169,26 +169,22 @@ enum Public {
 }
 
 impl PrivateKey {
-    /// Generates a key pair of any type except RSA.
+    /// Generates a key pair. One of RSA has 2048 bits; [`RsaPrivateKey::generate`] makes others.
     ///
     /// ```
     /// use oarlock::keys::{KeyType, PrivateKey};
     ///
-    /// for key_type in KeyType::ALL.into_iter().filter(|one| *one != KeyType::Rsa) {
+    /// for key_type in KeyType::ALL {
     ///     assert_eq!(PrivateKey::generate(key_type)?.key_type(), key_type);
     /// }
     /// # Ok::<(), oarlock::Error>(())
     /// ```
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for RSA, and [`Error::DeviceFailed`] if memory is exhausted.
+    /// [`Error::DeviceFailed`] if memory is exhausted.
     pub fn generate(key_type: KeyType) -> Result<Self, Error> {
         let private = match key_type {
-            KeyType::Rsa => {
-                return Err(Error::InvalidInput(
-                    "RSA keys are read and not generated: generate one with openssl genpkey".into(),
-                ));
-            }
+            KeyType::Rsa => return RsaPrivateKey::generate(2048).map(Self::from),
             KeyType::Ec(curve) => Private::Ec(EcPrivateKey::generate(curve)?),
             KeyType::Ed25519 => Private::Ed25519(Ed25519PrivateKey::generate()),
             KeyType::X25519 => Private::X25519(X25519PrivateKey::generate().0),

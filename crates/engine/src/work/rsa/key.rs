@@ -199,6 +199,26 @@ impl RsaPrivateKey {
         }
     }
 
+    /// Generates a key with the public exponent 65537 and a modulus of `bits` bits: 2048, 3072 or 4096. It takes from a tenth of
+    /// a second to several.
+    ///
+    /// ```
+    /// let key = oarlock::rsa::RsaPrivateKey::generate(2048)?;
+    /// assert_eq!(key.public_key().bits(), 2048);
+    /// # Ok::<(), oarlock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] for another length; [`Error::DeviceFailed`] if memory is exhausted.
+    pub fn generate(bits: u16) -> Result<Self, Error> {
+        match bits {
+            2048 | 3072 | 4096 => Self::from_pkcs1(&SoftwareRsa::generate_der(bits)?),
+            _ => Err(Error::InvalidInput(format!(
+                "an RSA key can be generated with 2048, 3072 or 4096 bits, not {bits}"
+            ))),
+        }
+    }
+
     /// Parses DER: PrivateKeyInfo (PKCS#8) or RSAPrivateKey (RFC 8017, A.1.2).
     ///
     /// # Errors

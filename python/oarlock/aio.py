@@ -1,0 +1,67 @@
+"""Private-key operations for asyncio: awaitables that need no thread each.
+
+>>> import asyncio, oarlock, oarlock.aio
+>>> key = oarlock.PrivateKey.generate("P-256")
+>>> signature = asyncio.run(oarlock.aio.sign(key, b"message"))
+>>> key.public_key().verify(signature, b"message")
+
+Each call submits a job to the accelerator's pool, where requests that wait together are computed in SIMD lanes. The event loop
+watches one descriptor for all of them. Cancelling an awaitable drops its result. At most 1024 jobs wait; further ones raise
+``QueueFull``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import weakref
+
+from . import PrivateKey, PublicKey
+from ._oarlock import Jobs
+
+__all__ = ["decapsulate", "decrypt", "exchange", "sign", "sign_digest"]
+
+# The jobs of each loop. A forked child has loops of its own, or none.
+_of_loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[int, Jobs]] = weakref.WeakKeyDictionary()
+
+
+def _jobs() -> tuple[asyncio.AbstractEventLoop, Jobs]:
+    loop = asyncio.get_running_loop()
+    process, jobs = _of_loops.get(loop, (0, None))
+    if process != os.getpid():
+        jobs = Jobs()
+        loop.add_reader(jobs.fileno(), jobs.drain)
+        _of_loops[loop] = os.getpid(), jobs
+    return loop, jobs
+
+
+def _submit(name: str, *arguments) -> asyncio.Future[bytes]:
+    loop, jobs = _jobs()
+    future = loop.create_future()
+    getattr(jobs, name)(future, *arguments)
+    return future
+
+
+async def sign(key: PrivateKey, data, scheme: str | None = None) -> bytes:
+    """Sign a message, like ``PrivateKey.sign``."""
+    return await _submit("sign", key, data, scheme)
+
+
+async def sign_digest(key: PrivateKey, digest, scheme: str | None = None) -> bytes:
+    """Sign the digest of a message, like ``PrivateKey.sign_digest``."""
+    return await _submit("sign_digest", key, digest, scheme)
+
+
+async def exchange(key: PrivateKey, peer: PublicKey) -> bytes:
+    """Agree on a secret, like ``PrivateKey.exchange``."""
+    return await _submit("exchange", key, peer)
+
+
+async def decapsulate(key: PrivateKey, ciphertext) -> bytes:
+    """Return the secret of an ML-KEM ciphertext, like ``PrivateKey.decapsulate``."""
+    return await _submit("decapsulate", key, ciphertext)
+
+
+async def decrypt(key: PrivateKey, ciphertext, scheme: str = "rsa-oaep-sha256") -> bytes:
+    """Decrypt with an RSA key, like ``PrivateKey.decrypt``."""
+    return await _submit("decrypt", key, ciphertext, scheme)

@@ -1,0 +1,119 @@
+"""Signatures of JSON Web Tokens for PyJWT, by this module's keys.
+
+>>> import jwt, oarlock, oarlock.pyjwt
+>>> oarlock.pyjwt.install()
+>>> key = oarlock.PrivateKey.generate("P-256")
+>>> token = jwt.encode({"sub": "alice"}, key, algorithm="ES256")
+>>> jwt.decode(token, key.public_key(), algorithms=["ES256"])
+{'sub': 'alice'}
+"""
+
+from __future__ import annotations
+
+import jwt
+from jwt.algorithms import Algorithm
+from jwt.exceptions import InvalidKeyError
+
+from . import InvalidSignature, PrivateKey, PublicKey
+
+__all__ = ["OarlockAlgorithm", "algorithms", "install"]
+
+# Name (RFC 7518, 3.1; RFC 8037), scheme, types of keys, and the length of half a signature of ECDSA.
+_ALGORITHMS = (
+    ("RS256", "rsa-pkcs1-sha256", "RSA", None),
+    ("RS384", "rsa-pkcs1-sha384", "RSA", None),
+    ("RS512", "rsa-pkcs1-sha512", "RSA", None),
+    ("PS256", "rsa-pss-sha256", "RSA", None),
+    ("PS384", "rsa-pss-sha384", "RSA", None),
+    ("PS512", "rsa-pss-sha512", "RSA", None),
+    ("ES256", "ecdsa-sha256", "P-256", 32),
+    ("ES384", "ecdsa-sha384", "P-384", 48),
+    ("ES512", "ecdsa-sha512", "P-521", 66),
+    ("EdDSA", "ed25519", "Ed25519", None),
+)
+
+
+class OarlockAlgorithm(Algorithm):
+    """An algorithm of PyJWT. It takes keys of this module, and PEM or OpenSSH keys as str or bytes."""
+
+    def __init__(self, scheme: str, key_type: str, half_bytes: int | None):
+        self._scheme = scheme
+        self._key_type = key_type
+        self._half_bytes = half_bytes
+
+    def prepare_key(self, key):
+        if isinstance(key, str):
+            key = key.encode()
+        if isinstance(key, bytes):
+            read = PrivateKey if b"PRIVATE KEY-----" in key else PublicKey
+            try:
+                key = read.from_bytes(key)
+            except ValueError as error:
+                raise InvalidKeyError(str(error)) from None
+        if not isinstance(key, (PrivateKey, PublicKey)):
+            raise TypeError(f"expected a key of oarlock or PEM, not {type(key).__name__}")
+        if key.key_type != self._key_type:
+            raise InvalidKeyError(f"a key of {self._key_type} is needed, and this is one of {key.key_type}")
+        return key
+
+    def sign(self, msg: bytes, key: PrivateKey) -> bytes:
+        if not isinstance(key, PrivateKey):
+            raise InvalidKeyError("a public key cannot sign")
+        signature = key.sign(msg, self._scheme)
+        return signature if self._half_bytes is None else _raw(signature, self._half_bytes)
+
+    def verify(self, msg: bytes, key, sig: bytes) -> bool:
+        public = key.public_key() if isinstance(key, PrivateKey) else key
+        if self._half_bytes is not None:
+            if len(sig) != 2 * self._half_bytes:
+                return False
+            sig = _der(sig)
+        try:
+            public.verify(sig, msg, self._scheme)
+        except InvalidSignature:
+            return False
+        return True
+
+    @staticmethod
+    def to_jwk(key_obj, as_dict=False):
+        raise NotImplementedError("oarlock writes keys as PEM and DER, not as JWK")
+
+    @staticmethod
+    def from_jwk(jwk):
+        raise NotImplementedError("oarlock reads keys as PEM and DER, not as JWK")
+
+
+def algorithms() -> dict[str, OarlockAlgorithm]:
+    """Return the algorithms by their names, for ``PyJWS.register_algorithm``."""
+    return {name: OarlockAlgorithm(*arguments) for name, *arguments in _ALGORITHMS}
+
+
+def install() -> None:
+    """Have ``jwt.encode`` and ``jwt.decode`` use these algorithms in place of those of PyJWT."""
+    for name, algorithm in algorithms().items():
+        if name in jwt.algorithms.get_default_algorithms():
+            jwt.unregister_algorithm(name)
+        jwt.register_algorithm(name, algorithm)
+
+
+def _raw(signature: bytes, half_bytes: int) -> bytes:
+    """Returns r and s (RFC 7518, 3.4) of a signature in DER (RFC 3279, 2.2.3), which the library made."""
+    at = 2 if signature[1] < 0x80 else 3
+    halves = []
+    for _ in range(2):
+        length = signature[at + 1]
+        number = int.from_bytes(signature[at + 2 : at + 2 + length], "big")
+        halves.append(number.to_bytes(half_bytes, "big"))
+        at += 2 + length
+    return b"".join(halves)
+
+
+def _der(raw: bytes) -> bytes:
+    """Returns the signature in DER of r and s."""
+    half = len(raw) // 2
+    body = b""
+    for number in (int.from_bytes(raw[:half], "big"), int.from_bytes(raw[half:], "big")):
+        value = number.to_bytes(number.bit_length() // 8 + 1, "big")
+        body += bytes((2, len(value))) + value
+    length = bytes((len(body),)) if len(body) < 0x80 else bytes((0x81, len(body)))
+    return b"\x30" + length + body

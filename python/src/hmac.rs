@@ -1,0 +1,145 @@
+//! HMAC, with the interface of `hmac` of the standard library.
+
+use std::sync::{Mutex, PoisonError};
+
+use oarlock::rsa::Hash;
+use oarlock_engine::hash::{DIGEST_BYTES_MAX, Digest, Hmac};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::aead::no_pickle;
+use crate::buffer::Input;
+use crate::engine::compute;
+use crate::failure::InvalidSignature;
+use crate::key::hash;
+
+/// Digests are slower than ciphers: so many bytes of a cipher take as long as one of a digest.
+const SLOWER: usize = 4;
+
+/// HMAC (RFC 2104) with sha224, sha256, sha384, sha512 or, for existing data, sha1.
+///
+/// >>> mac = HMAC(b"key", b"message", "sha256")
+/// >>> mac.hexdigest()[:16]
+/// '6e9ef29b75fffc5b'
+#[pyclass(frozen, module = "oarlock")]
+pub struct HMAC(Mutex<Hmac>);
+
+impl HMAC {
+    fn with<T>(&self, work: impl FnOnce(&mut Hmac) -> T) -> T {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn append(&self, py: Python<'_>, msg: &Bound<'_, PyAny>) -> PyResult<()> {
+        let msg = Input::new(msg, "msg")?;
+        let msg = msg.bytes();
+        compute(py, msg.len().saturating_mul(SLOWER), || {
+            self.with(|mac| mac.update(msg));
+        });
+        Ok(())
+    }
+
+    fn tag(&self) -> ([u8; DIGEST_BYTES_MAX], usize) {
+        let mut tag = [0; DIGEST_BYTES_MAX];
+        // The message may go on.
+        let bytes = self.with(|mac| mac.copy().finish(&mut tag));
+        (tag, bytes)
+    }
+}
+
+#[pymethods]
+impl HMAC {
+    #[new]
+    #[pyo3(signature = (key, msg=None, digestmod="sha256"))]
+    fn new(
+        py: Python<'_>,
+        key: &Bound<'_, PyAny>,
+        msg: Option<&Bound<'_, PyAny>>,
+        digestmod: &str,
+    ) -> PyResult<Self> {
+        let hash = hash(digestmod).ok_or_else(|| {
+            PyValueError::new_err(format!(
+                "digestmod must be sha224, sha256, sha384, sha512 or sha1, not {digestmod:?}"
+            ))
+        })?;
+        let key = Input::new(key, "key")?;
+        let mac = Self(Mutex::new(keyed(hash, key.bytes())?));
+        if let Some(msg) = msg {
+            mac.append(py, msg)?;
+        }
+        Ok(mac)
+    }
+
+    /// Append to the message.
+    fn update(&self, py: Python<'_>, msg: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.append(py, msg)
+    }
+
+    /// Return the tag of the message so far.
+    fn digest<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        let (tag, bytes) = self.tag();
+        PyBytes::new(py, &tag[..bytes])
+    }
+
+    /// Return the tag in hexadecimal digits.
+    fn hexdigest(&self) -> String {
+        let (tag, bytes) = self.tag();
+        tag[..bytes]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
+    }
+
+    /// Compare the tag of the message so far in constant time. Raises InvalidSignature.
+    fn verify(&self, tag: &Bound<'_, PyAny>) -> PyResult<()> {
+        let given = Input::new(tag, "tag")?;
+        let (tag, bytes) = self.tag();
+        let is_same = given.bytes().len() == bytes
+            && bool::from(subtle::ConstantTimeEq::ct_eq(given.bytes(), &tag[..bytes]));
+        if is_same {
+            return Ok(());
+        }
+        Err(InvalidSignature::new_err(
+            "the tag is wrong: the message was altered, or the key is another one",
+        ))
+    }
+
+    /// Return a copy in the same state.
+    fn copy(&self) -> Self {
+        Self(Mutex::new(self.with(Hmac::copy)))
+    }
+
+    /// The length of the tag in bytes.
+    #[getter]
+    fn digest_size(&self) -> usize {
+        self.with(|mac| mac.hash().bytes())
+    }
+
+    /// The length of the hash function's block in bytes.
+    #[getter]
+    fn block_size(&self) -> usize {
+        self.with(|mac| mac.hash().block_bytes())
+    }
+
+    /// The name, such as "hmac-sha256".
+    #[getter]
+    fn name(&self) -> String {
+        format!("hmac-{:?}", self.with(|mac| mac.hash())).to_lowercase()
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(no_pickle("HMAC"))
+    }
+}
+
+/// Sets a key of any length: one longer than a block is hashed first (RFC 2104, 2).
+fn keyed(hash: Hash, key: &[u8]) -> PyResult<Hmac> {
+    if let Some(mac) = Hmac::new(hash, key) {
+        return Ok(mac);
+    }
+    let mut digest = Digest::new(hash);
+    digest.update(key);
+    let mut short = zeroize::Zeroizing::new([0; DIGEST_BYTES_MAX]);
+    let bytes = digest.finish(&mut short);
+    Hmac::new(hash, &short[..bytes]).ok_or_else(|| PyValueError::new_err("the key is too long"))
+}

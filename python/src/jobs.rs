@@ -1,0 +1,142 @@
+//! Jobs of an event loop: submitted by the loop's thread, computed by the pool, completed when the loop finds the queue's
+//! descriptor readable. No thread waits.
+
+use std::os::fd::{AsRawFd as _, RawFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use oarlock::job::{CompletionQueue, Job, JobOptions, Order, QueueFull};
+use oarlock::{Error, keys};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use zeroize::Zeroizing;
+
+use crate::buffer::Input;
+use crate::failure::exception;
+use crate::key::{PrivateKey, PublicKey, encryption_scheme, not_rsa};
+
+/// Results that one call of `drain` hands to their futures: some 100 us of the loop's time.
+const DRAINED_MAX: usize = 64;
+
+type Bytes = Zeroizing<Vec<u8>>;
+
+/// The jobs of one event loop, with their futures.
+#[pyclass(frozen, module = "oarlock._oarlock")]
+pub struct Jobs(Mutex<CompletionQueue<Bytes, Py<PyAny>>>);
+
+impl Jobs {
+    fn lock(&self) -> MutexGuard<'_, CompletionQueue<Bytes, Py<PyAny>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push<R>(
+        &self,
+        job: Result<Job<impl Into<Bytes> + 'static>, QueueFull<R>>,
+        future: Py<PyAny>,
+    ) -> PyResult<()> {
+        let job = job.map_err(|_| exception(&Error::QueueFull))?;
+        self.lock().push(job.map(Into::into), future);
+        Ok(())
+    }
+}
+
+#[pymethods]
+impl Jobs {
+    #[new]
+    fn new() -> Self {
+        Self(Mutex::new(CompletionQueue::new(Order::Completion)))
+    }
+
+    /// Return the descriptor that is readable when `drain` should be called.
+    fn fileno(&self) -> PyResult<RawFd> {
+        Ok(self.lock().event_fd()?.as_raw_fd())
+    }
+
+    /// Complete futures whose jobs have finished.
+    fn drain(&self, py: Python<'_>) -> PyResult<()> {
+        for _ in 0..DRAINED_MAX {
+            // Futures run callbacks later, but a subclass could call back: the lock is not held.
+            let Some((future, result)) = self.lock().try_next() else {
+                break;
+            };
+            let future = future.bind(py);
+            if future.call_method0("done")?.is_truthy()? {
+                continue;
+            }
+            match result {
+                Ok(bytes) => future.call_method1("set_result", (PyBytes::new(py, &bytes),))?,
+                Err(error) => future.call_method1("set_exception", (exception(&error),))?,
+            };
+        }
+        Ok(())
+    }
+
+    fn __len__(&self) -> usize {
+        self.lock().len()
+    }
+
+    #[pyo3(signature = (future, key, data, scheme=None))]
+    fn sign(
+        &self,
+        future: Py<PyAny>,
+        key: &PrivateKey,
+        data: &Bound<'_, PyAny>,
+        scheme: Option<&str>,
+    ) -> PyResult<()> {
+        let scheme = key.scheme(scheme)?;
+        let data = Input::new(data, "data")?;
+        let job = key
+            .session()
+            .submit_sign(scheme, data.bytes(), JobOptions::default());
+        self.push(job, future)
+    }
+
+    #[pyo3(signature = (future, key, digest, scheme=None))]
+    fn sign_digest(
+        &self,
+        future: Py<PyAny>,
+        key: &PrivateKey,
+        digest: &Bound<'_, PyAny>,
+        scheme: Option<&str>,
+    ) -> PyResult<()> {
+        let scheme = key.scheme(scheme)?;
+        let digest = Input::new(digest, "digest")?;
+        let session = key.session();
+        let job = session.submit_sign_digest(scheme, digest.bytes(), JobOptions::default());
+        self.push(job, future)
+    }
+
+    fn exchange(&self, future: Py<PyAny>, key: &PrivateKey, peer: &PublicKey) -> PyResult<()> {
+        let peer: &keys::PublicKey = peer.session().key();
+        let job = key.session().submit_agree(peer, JobOptions::default());
+        self.push(job, future)
+    }
+
+    fn decapsulate(
+        &self,
+        future: Py<PyAny>,
+        key: &PrivateKey,
+        ciphertext: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let ciphertext = Input::new(ciphertext, "ciphertext")?;
+        let session = key.session();
+        let job = session.submit_decapsulate(ciphertext.bytes(), JobOptions::default());
+        self.push(job, future)
+    }
+
+    #[pyo3(signature = (future, key, ciphertext, scheme="rsa-oaep-sha256"))]
+    fn decrypt(
+        &self,
+        future: Py<PyAny>,
+        key: &PrivateKey,
+        ciphertext: &Bound<'_, PyAny>,
+        scheme: &str,
+    ) -> PyResult<()> {
+        let scheme = encryption_scheme(scheme)?;
+        let ciphertext = Input::new(ciphertext, "ciphertext")?;
+        let session = key.session();
+        let key_type = session.key().key_type().name();
+        let rsa = session.as_rsa().ok_or_else(|| not_rsa(key_type))?;
+        let job = rsa.submit_decrypt(&scheme, ciphertext.bytes(), JobOptions::default());
+        self.push(job, future)
+    }
+}

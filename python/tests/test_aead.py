@@ -1,0 +1,130 @@
+"""AEADs, compared with those of `cryptography`."""
+
+import copy
+import pickle
+
+import pytest
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers import aead as reference
+
+import oarlock
+
+CLASSES = ("AESGCM", "ChaCha20Poly1305")
+KEY_BYTES = {"AESGCM": (16, 24, 32), "ChaCha20Poly1305": (32,)}
+# Around blocks, groups of lanes, the length from which the GIL is released, and the length of stripes.
+LENGTHS = (0, 1, 15, 16, 17, 63, 64, 65, 255, 256, 1000, 8191, 8192, 8193, 65536, 300_000, 2_000_001)
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_same_as_reference(name, rng):
+    for key_bytes in KEY_BYTES[name]:
+        key = rng.randbytes(key_bytes)
+        ours, theirs = getattr(oarlock, name)(key), getattr(reference, name)(key)
+        for length in LENGTHS:
+            nonce, data = rng.randbytes(12), rng.randbytes(length)
+            aad = rng.choice((None, b"", rng.randbytes(13), rng.randbytes(100)))
+            sealed = theirs.encrypt(nonce, data, aad)
+            assert ours.encrypt(nonce, data, aad) == sealed
+            assert ours.decrypt(nonce, sealed, aad) == data
+            for buffer in (bytearray, memoryview):
+                assert ours.encrypt(nonce, buffer(data), aad) == sealed
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_forgeries(name, rng):
+    key, nonce, data = rng.randbytes(32), rng.randbytes(12), rng.randbytes(1000)
+    ours, theirs = getattr(oarlock, name)(key), getattr(reference, name)(key)
+    sealed = ours.encrypt(nonce, data, b"header")
+    for position in rng.sample(range(len(sealed)), 50):
+        forged = bytearray(sealed)
+        forged[position] ^= 1 << rng.randrange(8)
+        with pytest.raises(InvalidTag):
+            theirs.decrypt(nonce, bytes(forged), b"header")
+        with pytest.raises(oarlock.AuthenticationFailed):
+            ours.decrypt(nonce, forged, b"header")
+        output = bytearray(b"?" * len(data))
+        with pytest.raises(oarlock.AuthenticationFailed):
+            ours.decrypt_into(nonce, forged, b"header", output)
+        assert output == bytes(len(data))
+    for wrong in ((nonce, sealed, b"other"), (bytes(12), sealed, b"header"), (nonce, sealed[:-1], b"header")):
+        with pytest.raises(oarlock.AuthenticationFailed):
+            ours.decrypt(*wrong)
+    for short in range(16):
+        with pytest.raises(oarlock.AuthenticationFailed):
+            ours.decrypt(nonce, sealed[:short], None)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_in_place(length, rng):
+    aead, nonce, data = oarlock.AESGCM(rng.randbytes(16)), rng.randbytes(12), rng.randbytes(length)
+    sealed = aead.encrypt(nonce, data)
+    buffer = bytearray(data + bytes(16))
+    assert aead.encrypt_into(nonce, memoryview(buffer)[:length], None, buffer) == length + 16
+    assert buffer == sealed
+    assert aead.decrypt_into(nonce, buffer, None, memoryview(buffer)[:length]) == length
+    assert buffer[:length] == data
+    forged = bytearray(sealed)
+    forged[-1] ^= 1
+    before = bytes(forged)
+    with pytest.raises(oarlock.AuthenticationFailed):
+        aead.decrypt_into(nonce, forged, None, memoryview(forged)[:length])
+    assert forged == before
+
+
+def test_wrong_arguments():
+    aead = oarlock.AESGCM(bytes(16))
+    for key in (b"", bytes(15), bytes(33)):
+        with pytest.raises(ValueError, match=f"{len(key)} bytes"):
+            oarlock.AESGCM(key)
+    with pytest.raises(ValueError):
+        oarlock.ChaCha20Poly1305(bytes(16))
+    with pytest.raises(ValueError):
+        aead.encrypt(b"", b"data")
+    with pytest.raises(ValueError):
+        oarlock.ChaCha20Poly1305(bytes(32)).encrypt(bytes(11), b"data")
+    for argument in ("text", 7, None, [1, 2], object()):
+        with pytest.raises(TypeError, match="data must be a bytes-like object"):
+            aead.encrypt(bytes(12), argument)
+        with pytest.raises(TypeError, match="nonce must be"):
+            aead.encrypt(argument, b"data")
+    with pytest.raises(TypeError, match="associated_data"):
+        aead.encrypt(bytes(12), b"data", "text")
+    with pytest.raises(BufferError, match="data"):
+        aead.encrypt(bytes(12), memoryview(bytes(20))[::2])
+
+
+def test_wrong_outputs():
+    aead, data = oarlock.AESGCM(bytes(16)), bytes(100)
+    with pytest.raises(BufferError, match="buf must be a writable buffer, not bytes"):
+        aead.encrypt_into(bytes(12), data, None, bytes(116))
+    with pytest.raises(BufferError):
+        aead.encrypt_into(bytes(12), data, None, memoryview(bytearray(232))[::2])
+    for length in (0, 100, 115, 117):
+        with pytest.raises(ValueError, match="116 bytes long"):
+            aead.encrypt_into(bytes(12), data, None, bytearray(length))
+    whole = bytearray(200)
+    for start in (1, 16, 99):
+        with pytest.raises(ValueError, match="overlap"):
+            aead.encrypt_into(bytes(12), memoryview(whole)[start : start + 100], None, memoryview(whole)[:116])
+    aead.encrypt_into(bytes(12), memoryview(whole)[:50], None, memoryview(whole)[50:116])
+
+
+def test_a_buffer_in_use_is_not_resized():
+    # The buffer is exported during the call, so another thread cannot resize it; afterwards it can.
+    buffer = bytearray(100)
+    oarlock.AESGCM(bytes(16)).encrypt(bytes(12), buffer)
+    buffer.extend(bytes(1000))
+
+
+def test_keys_are_not_pickled():
+    for aead in (oarlock.AESGCM(bytes(16)), oarlock.ChaCha20Poly1305(bytes(32))):
+        for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(TypeError, match="holds a key"):
+                attempt(aead)
+
+
+def test_generate_key():
+    assert [len(oarlock.generate_key(bits)) for bits in (128, 192, 256)] == [16, 24, 32]
+    assert oarlock.generate_key(256) != oarlock.generate_key(256)
+    with pytest.raises(ValueError):
+        oarlock.generate_key(100)

@@ -1,0 +1,129 @@
+"""Awaitables."""
+
+import asyncio
+import gc
+import os
+import threading
+
+import pytest
+
+import oarlock
+from oarlock import aio
+
+
+def test_every_operation():
+    async def main():
+        rsa = oarlock.PrivateKey.generate("RSA")
+        ec = oarlock.PrivateKey.generate("P-256")
+        other = oarlock.PrivateKey.generate("P-256")
+        kem = oarlock.PrivateKey.generate("ML-KEM-768")
+        secret, ciphertext = kem.public_key().encapsulate()
+        results = await asyncio.gather(
+            aio.sign(rsa, b"message"),
+            aio.sign(ec, b"message"),
+            aio.sign_digest(ec, bytes(32)),
+            aio.exchange(ec, other.public_key()),
+            aio.decapsulate(kem, ciphertext),
+            aio.decrypt(rsa, rsa.public_key().encrypt(b"secret")),
+        )
+        rsa.public_key().verify(results[0], b"message")
+        ec.public_key().verify(results[1], b"message")
+        ec.public_key().verify_digest(results[2], bytes(32))
+        assert results[3] == other.exchange(ec.public_key())
+        assert results[4:] == [secret, b"secret"]
+
+    asyncio.run(main())
+
+
+def test_many_and_no_threads_of_their_own():
+    key = oarlock.PrivateKey.generate("RSA")
+
+    async def main():
+        signatures = await asyncio.gather(*(aio.sign(key, b"%d" % number) for number in range(256)))
+        for number, signature in enumerate(signatures):
+            key.public_key().verify(signature, b"%d" % number)
+        # The pool's threads are not Python's.
+        assert threading.active_count() == 1
+
+    asyncio.run(main())
+
+
+def test_errors_reach_who_awaits():
+    async def main():
+        key = oarlock.PrivateKey.generate("RSA")
+        with pytest.raises(oarlock.DecryptionFailed):
+            await aio.decrypt(key, bytes(256))
+        with pytest.raises(ValueError):
+            await aio.sign_digest(key, b"short")
+        with pytest.raises(ValueError, match="unknown"):
+            await aio.sign(key, b"message", "unknown-scheme")
+        with pytest.raises(TypeError):
+            await aio.sign(key, "text")
+        with pytest.raises(ValueError):
+            await aio.exchange(key, key.public_key())
+
+    asyncio.run(main())
+
+
+def test_cancelled():
+    key = oarlock.PrivateKey.generate("RSA")
+
+    async def main():
+        tasks = [asyncio.ensure_future(aio.sign(key, b"message")) for _ in range(64)]
+        await asyncio.sleep(0)
+        for task in tasks[::2]:
+            task.cancel()
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        assert all(isinstance(one, asyncio.CancelledError) for one in results[::2])
+        for signature in results[1::2]:
+            key.public_key().verify(signature, b"message")
+
+    asyncio.run(main())
+
+
+def test_the_queue_is_bounded():
+    key = oarlock.PrivateKey.generate("RSA")
+
+    async def main():
+        results = await asyncio.gather(*(aio.sign(key, b"message") for _ in range(3000)), return_exceptions=True)
+        refused = [one for one in results if isinstance(one, oarlock.QueueFull)]
+        assert 0 < len(refused) < 3000
+        assert all(isinstance(one, (bytes, oarlock.QueueFull)) for one in results)
+
+    asyncio.run(main())
+
+
+def test_loops_of_threads_and_one_after_another():
+    key = oarlock.PrivateKey.generate("P-256")
+
+    async def main():
+        for _ in range(20):
+            key.public_key().verify(await aio.sign(key, b"message"), b"message")
+
+    def descriptors():
+        return len(os.listdir("/proc/self/fd"))
+
+    asyncio.run(main())
+    gc.collect()
+    before = descriptors()
+    for _ in range(20):
+        asyncio.run(main())
+    gc.collect()
+    assert descriptors() <= before + 1
+    threads = [threading.Thread(target=asyncio.run, args=(main(),)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_a_loop_that_ends_with_jobs_under_way():
+    key = oarlock.PrivateKey.generate("RSA")
+
+    async def main():
+        for _ in range(100):
+            asyncio.ensure_future(aio.sign(key, b"message"))
+        await asyncio.sleep(0)
+
+    for _ in range(3):
+        asyncio.run(main())

@@ -1,0 +1,93 @@
+"""Ciphers without authentication and HMAC, compared with `cryptography` and the standard library."""
+
+import hmac
+import pickle
+
+import pytest
+from cryptography.hazmat.primitives import padding
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+import oarlock
+
+
+@pytest.mark.parametrize("key_bytes", (16, 24, 32))
+def test_ctr(key_bytes, rng):
+    key, iv, data = rng.randbytes(key_bytes), rng.randbytes(16), rng.randbytes(700_000)
+    expected = Cipher(algorithms.AES(key), modes.CTR(iv)).encryptor().update(data)
+    cipher = oarlock.CTR(key, iv)
+    assert cipher.update(data) == expected
+    assert cipher.tell() == len(data)
+    for _ in range(50):
+        start = rng.randrange(len(data))
+        end = rng.randrange(start, min(len(data), start + rng.choice((40, 4000, 400_000))) + 1)
+        cipher.seek(start)
+        assert cipher.update(data[start:end]) == expected[start:end]
+        assert cipher.tell() == end
+    buffer = bytearray(data)
+    cipher.seek(0)
+    assert cipher.update_into(buffer, buffer) == len(data)
+    assert buffer == expected
+
+
+def test_ctr_by_name():
+    cipher = oarlock.CTR(bytes(32), bytes(12), "chacha20")
+    expected = Cipher(algorithms.ChaCha20(bytes(32), bytes(16)), None).encryptor().update(bytes(100))
+    assert cipher.update(bytes(100)) == expected
+    with pytest.raises(ValueError, match="unknown algorithm"):
+        oarlock.CTR(bytes(32), bytes(16), "rot13")
+    for key, iv in ((bytes(5), bytes(16)), (bytes(16), bytes(12))):
+        with pytest.raises(ValueError):
+            oarlock.CTR(key, iv)
+    with pytest.raises(OverflowError):
+        cipher.seek(-1)
+    with pytest.raises(ValueError, match="beyond"):
+        cipher.seek(1 << 63)
+    with pytest.raises(TypeError):
+        pickle.dumps(cipher)
+
+
+@pytest.mark.parametrize("key_bytes", (16, 24, 32))
+def test_cbc(key_bytes, rng):
+    key = rng.randbytes(key_bytes)
+    ours = oarlock.CBC(key)
+    for length in (0, 1, 15, 16, 17, 4096, 100_000):
+        iv, data = rng.randbytes(16), rng.randbytes(length)
+        padder = padding.PKCS7(128).padder()
+        padded = padder.update(data) + padder.finalize()
+        expected = Cipher(algorithms.AES(key), modes.CBC(iv)).encryptor().update(padded)
+        assert ours.encrypt(iv, data) == expected
+        assert ours.decrypt(iv, expected) == data
+        assert ours.decrypt(iv, expected, padding=False) == padded
+        assert ours.encrypt(iv, padded, padding=False) == expected
+    with pytest.raises(oarlock.DecryptionFailed):
+        ours.decrypt(bytes(16), ours.encrypt(bytes(16), bytes(16), padding=False))
+    for iv, data in ((bytes(15), bytes(16)), (bytes(16), bytes(17)), (bytes(16), b"")):
+        with pytest.raises(ValueError):
+            ours.decrypt(iv, data)
+
+
+@pytest.mark.parametrize("name", ("sha1", "sha224", "sha256", "sha384", "sha512"))
+def test_hmac(name, rng):
+    for key_bytes in (0, 1, 20, 63, 64, 65, 128, 129, 1000):
+        key, message = rng.randbytes(key_bytes), rng.randbytes(rng.choice((0, 1, 64, 3000, 20_000)))
+        expected = hmac.new(key, message, name)
+        ours = oarlock.HMAC(key, None, name)
+        cut = rng.randint(0, len(message))
+        ours.update(message[:cut])
+        before = ours.copy()
+        ours.update(memoryview(message)[cut:])
+        assert ours.digest() == ours.digest() == expected.digest()
+        assert ours.hexdigest() == expected.hexdigest()
+        ours.verify(expected.digest())
+        before.update(message[cut:])
+        assert before.digest() == expected.digest()
+        assert (ours.digest_size, ours.block_size, ours.name) == (
+            expected.digest_size,
+            expected.block_size,
+            expected.name,
+        )
+        for wrong in (b"", expected.digest()[:-1], bytes(len(expected.digest()))):
+            with pytest.raises(oarlock.InvalidSignature):
+                ours.verify(wrong)
+    with pytest.raises(ValueError, match="digestmod"):
+        oarlock.HMAC(b"", None, "md4")

@@ -1,0 +1,256 @@
+"""Columns, from every kind of input, compared with one message at a time."""
+
+import array
+import threading
+
+import numpy
+import pandas
+import polars
+import pyarrow
+import pytest
+from cryptography.hazmat.primitives.ciphers import aead as reference
+
+import oarlock
+
+
+@pytest.fixture
+def values(rng):
+    return [rng.choice((None, b"", rng.randbytes(rng.choice((1, 64, 64, 1000))))) for _ in range(5000)]
+
+
+def check(key, values, result, aad=None):
+    """Compares a result with what `cryptography` computes."""
+    theirs = reference.AESGCM(key)
+    assert len(result.values) == len(values)
+    for row, value in enumerate(values):
+        expected = None if value is None else theirs.encrypt(result.nonces[row], value, aad)
+        assert result.values[row] == expected, row
+
+
+INPUTS = {
+    "list": lambda values: values,
+    "tuple": tuple,
+    "generator": iter,
+    "buffers": lambda values: [value if value is None else bytearray(value) for value in values],
+    "binary": lambda values: pyarrow.array(values, pyarrow.binary()),
+    "large_binary": lambda values: pyarrow.array(values, pyarrow.large_binary()),
+    "binary_view": lambda values: pyarrow.array(values, pyarrow.binary_view()),
+    "sliced": lambda values: pyarrow.array([b"before", None, *values, b"after"], pyarrow.binary())[2:-1],
+    "chunked": lambda values: pyarrow.chunked_array(
+        [values[:1000], [], values[1000:1001], values[1001:]], pyarrow.binary()
+    ),
+    "polars": lambda values: polars.Series(values, dtype=polars.Binary),
+    "pandas": lambda values: pandas.Series(values, dtype=object),
+    "pandas_arrow": lambda values: pandas.Series(values, dtype=pandas.ArrowDtype(pyarrow.binary())),
+}
+
+
+@pytest.mark.parametrize("kind", INPUTS)
+def test_inputs(kind, values, rng):
+    key = rng.randbytes(32)
+    aead = oarlock.AESGCM(key)
+    result = oarlock.seal_many(aead, INPUTS[kind](values), associated_data=b"column")
+    assert result.errors == {}
+    check(key, values, result, b"column")
+    opened = oarlock.open_many(aead, result.values, nonces=result.nonces, associated_data=b"column")
+    assert opened.values.to_pylist() == values
+    assert opened.errors == {}
+
+
+def test_strings_become_bytes():
+    aead = oarlock.ChaCha20Poly1305(bytes(32))
+    for column in (
+        pyarrow.array(["ä", None, "b"]),
+        pyarrow.array(["ä", None, "b"], pyarrow.large_string()),
+        pyarrow.array(["ä", None, "b"], pyarrow.string_view()),
+        polars.Series(["ä", None, "b"]),
+    ):
+        sealed = oarlock.seal_many(aead, column)
+        opened = oarlock.open_many(aead, sealed.values, nonces=sealed.nonces)
+        assert opened.values.to_pylist() == ["ä".encode(), None, b"b"]
+
+
+def test_outputs(values):
+    aead = oarlock.AESGCM(bytes(32))
+    result = oarlock.seal_many(aead, values)
+    expected = result.values.to_pylist()
+    assert pyarrow.array(result.values).to_pylist() == expected
+    assert pyarrow.chunked_array(result.values).to_pylist() == expected
+    assert polars.Series(result.values).to_list() == expected
+    assert list(result.values) == expected
+    assert result.values[-1] == expected[-1]
+    assert result.values.null_count == expected.count(None)
+    for row in (len(values), -len(values) - 1):
+        with pytest.raises(IndexError):
+            result.values[row]
+    table = pyarrow.table({"sealed": pyarrow.array(result.values), "nonce": pyarrow.array(result.nonces)})
+    assert table.schema.field("nonce").type == pyarrow.binary(12)
+    del result
+    assert table["sealed"].to_pylist() == expected
+    opened = oarlock.open_many(aead, table["sealed"], nonces=table["nonce"])
+    assert opened.values.to_pylist() == values
+
+
+def test_fixed_width(rng):
+    key = rng.randbytes(16)
+    aead = oarlock.AESGCM(key)
+    table = numpy.frombuffer(rng.randbytes(64 * 3000), numpy.uint8).reshape(3000, 64)
+    rows = [row.tobytes() for row in table]
+    strings = numpy.frombuffer(table.tobytes(), "S64")
+    for column in (table, strings, strings.view("V64"), pyarrow.array(rows, pyarrow.binary(64)), memoryview(table)):
+        result = oarlock.seal_many(aead, column)
+        check(key, rows, result)
+        assert pyarrow.array(result.values).type == pyarrow.binary(80)
+        assert oarlock.open_many(aead, result.values, nonces=result.nonces).values.to_pylist() == rows
+    for column in (table[:, ::2], table.T):
+        with pytest.raises((BufferError, TypeError), match="values"):
+            oarlock.seal_many(aead, column)
+    assert len(oarlock.seal_many(aead, numpy.zeros((0, 64), numpy.uint8)).values) == 0
+    assert oarlock.seal_many(aead, numpy.zeros((3, 0), numpy.uint8)).values.to_pylist() != []
+
+
+def test_keys_of_their_own(values, rng):
+    keys = [rng.randbytes(rng.choice((16, 24, 32))) for _ in values]
+    result = oarlock.seal_many(keys, values, algorithm="AESGCM")
+    for row, (key, value) in enumerate(zip(keys, values)):
+        expected = None if value is None else reference.AESGCM(key).encrypt(result.nonces[row], value, None)
+        assert result.values[row] == expected
+    opened = oarlock.open_many(keys, result.values, nonces=result.nonces, algorithm="AESGCM")
+    assert opened.values.to_pylist() == values
+    keys = [bytes(32)] * 3
+    same = oarlock.seal_many(keys, [b"a", b"b", b"c"], algorithm="ChaCha20Poly1305")
+    assert oarlock.open_many(
+        oarlock.ChaCha20Poly1305(bytes(32)), same.values, nonces=same.nonces
+    ).values.to_pylist() == [b"a", b"b", b"c"]
+    result = oarlock.seal_many([bytes(16), bytes(5), None], [b"a", b"b", b"c"], algorithm="AESGCM")
+    assert [value is None for value in result.values] == [False, True, True]
+    assert sorted(result.errors) == [1, 2] and "5 bytes" in str(result.errors[1])
+    for algorithm in (None, "AES", "aesgcm"):
+        with pytest.raises(ValueError, match="algorithm"):
+            oarlock.seal_many(keys, [b""] * 3, algorithm=algorithm)
+    with pytest.raises(ValueError, match="algorithm"):
+        oarlock.seal_many(oarlock.AESGCM(bytes(16)), [b""], algorithm="AESGCM")
+
+
+def test_associated_data_of_each_row(values, rng):
+    aead, aads = oarlock.AESGCM(bytes(32)), [rng.randbytes(rng.randrange(40)) for _ in values]
+    result = oarlock.seal_many(aead, values, associated_data=aads)
+    theirs = reference.AESGCM(bytes(32))
+    for row in (0, 17, len(values) - 1):
+        if values[row] is not None:
+            assert theirs.decrypt(result.nonces[row], result.values[row], aads[row]) == values[row]
+    for column in (aads, pyarrow.array(aads), polars.Series(aads)):
+        opened = oarlock.open_many(aead, result.values, nonces=result.nonces, associated_data=column)
+        assert opened.values.to_pylist() == values
+
+
+def test_rows_that_fail(rng):
+    aead, values = oarlock.AESGCM(bytes(32)), [rng.randbytes(64) for _ in range(10_000)]
+    sealed = oarlock.seal_many(aead, values)
+    forged = sealed.values.to_pylist()
+    wrong = sorted(rng.sample(range(len(values)), 100))
+    for row in wrong:
+        forged[row] = rng.choice((b"", bytes(15), bytes(80), forged[row][:-1]))
+    opened = oarlock.open_many(aead, forged, nonces=sealed.nonces)
+    assert sorted(opened.errors) == wrong
+    assert all(isinstance(error, oarlock.AuthenticationFailed) for error in opened.errors.values())
+    expected = [None if row in opened.errors else value for row, value in enumerate(values)]
+    assert opened.values.to_pylist() == expected
+    # No plaintext is behind a null, either.
+    array = pyarrow.array(opened.values)
+    behind = pyarrow.Array.from_buffers(array.type, len(array), [None, *array.buffers()[1:]])
+    assert all(not any(behind[row].as_py()) for row in wrong)
+    nonces = [bytes(11), None, bytes(12)]
+    result = oarlock.seal_many(oarlock.ChaCha20Poly1305(bytes(32)), [b"a", b"b", b"c"], nonces=nonces)
+    assert sorted(result.errors) == [0, 1] and result.values[2] is not None
+
+
+def test_nonces_that_repeat(rng):
+    aead = oarlock.AESGCM(bytes(32))
+    nonces = [rng.randbytes(12) for _ in range(3000)]
+    values = [b"value"] * 3000
+    result = oarlock.seal_many(aead, values, nonces=nonces)
+    check(bytes(32), values, result)
+    nonces[2500] = nonces[17]
+    for column in (nonces, pyarrow.array(nonces, pyarrow.binary(12))):
+        with pytest.raises(ValueError, match="rows 17 and 2500 have the same nonce"):
+            oarlock.seal_many(aead, values, nonces=column)
+    # The nonce of a null is not used.
+    values[17] = None
+    oarlock.seal_many(aead, values, nonces=nonces)
+    keys = [bytes(16), b"k" * 16, bytes(16)]
+    with pytest.raises(ValueError, match="rows 0 and 2"):
+        oarlock.seal_many(keys, [b"v"] * 3, nonces=[bytes(12)] * 3, algorithm="AESGCM")
+    oarlock.seal_many(keys[:2], [b"v"] * 2, nonces=[bytes(12)] * 2, algorithm="AESGCM")
+
+
+def test_nonces_that_are_made():
+    made = [oarlock.seal_many(oarlock.AESGCM(bytes(16)), [b""] * 5000).nonces.to_pylist() for _ in range(3)]
+    assert len({nonce for column in made for nonce in column}) == 15_000
+    assert all(len(nonce) == 12 for column in made for nonce in column)
+
+
+def test_wrong_columns():
+    aead = oarlock.AESGCM(bytes(32))
+    for column in (7, None, b"bytes", "text", bytearray(64), [1, 2], ["text"], pyarrow.array([1, 2]), object()):
+        with pytest.raises((TypeError, ValueError)):
+            oarlock.seal_many(aead, column)
+    for column in (numpy.zeros((3, 4)), numpy.zeros((2, 2, 2), numpy.uint8), array.array("d", [1.0])):
+        with pytest.raises(TypeError):
+            oarlock.seal_many(aead, column)
+    with pytest.raises(TypeError, match="values, row 1"):
+        oarlock.seal_many(aead, [b"", "text"])
+    for other in ([], [bytes(12)] * 3):
+        with pytest.raises(ValueError, match="nonces has"):
+            oarlock.seal_many(aead, [b"a", b"b"], nonces=other)
+    with pytest.raises(ValueError, match="associated_data has"):
+        oarlock.seal_many(aead, [b"a", b"b"], associated_data=[b"x"])
+    with pytest.raises(TypeError):
+        oarlock.open_many(aead, [b"a"])
+    capsules = pyarrow.array([b"a"]).__arrow_c_array__()
+
+    class Once:
+        def __arrow_c_array__(self, requested_schema=None):
+            return capsules
+
+    oarlock.seal_many(aead, Once())
+    with pytest.raises(ValueError):
+        oarlock.seal_many(aead, Once())
+
+
+def test_empty():
+    aead = oarlock.AESGCM(bytes(32))
+    for column in ([], pyarrow.array([], pyarrow.binary()), pyarrow.chunked_array([], pyarrow.binary())):
+        result = oarlock.seal_many(aead, column)
+        assert len(result.values) == 0 and result.values.to_pylist() == []
+        assert pyarrow.array(result.values).to_pylist() == []
+    result = oarlock.seal_many(aead, pyarrow.nulls(5))
+    assert result.values.to_pylist() == [None] * 5
+
+
+def test_offsets_that_lie():
+    """An array whose offsets lead out of its data is refused, not read."""
+    data = pyarrow.py_buffer(bytes(100))
+    offsets = pyarrow.py_buffer(numpy.array([0, 1 << 30, 100], numpy.int32).tobytes())
+    lying = pyarrow.Array.from_buffers(pyarrow.binary(), 2, [None, offsets, data])
+    with pytest.raises(ValueError):
+        oarlock.seal_many(oarlock.AESGCM(bytes(32)), lying)
+
+
+def test_threads_that_share_a_key(rng):
+    """Threads that share a key, each with a column."""
+    aead, values = oarlock.AESGCM(bytes(32)), [rng.randbytes(64) for _ in range(20_000)]
+    column, wrong = pyarrow.array(values), []
+
+    def work():
+        for _ in range(5):
+            sealed = oarlock.seal_many(aead, column)
+            if oarlock.open_many(aead, sealed.values, nonces=sealed.nonces).values.to_pylist() != values:
+                wrong.append(sealed)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []

@@ -1,0 +1,237 @@
+"""age files as file objects, exchanged with the `oarlock` command."""
+
+import io
+import os
+import subprocess
+import threading
+
+import pytest
+
+import oarlock
+from oarlock.command import find_command
+
+CHUNK = 64 << 10
+LENGTHS = (0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, 20 * CHUNK + 17)
+
+
+@pytest.fixture(scope="module")
+def identity(tmp_path_factory):
+    """The path of an identity file, and its recipient."""
+    path = tmp_path_factory.mktemp("identity") / "key.txt"
+    done = subprocess.run((find_command(), "keygen", "-o", path), check=True, capture_output=True, text=True)
+    recipient = next(word for word in (done.stderr + done.stdout).split() if word.startswith("age1"))
+    return path, recipient
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_the_command_reads_and_writes_the_same(length, identity, tmp_path, rng):
+    path, recipient = identity
+    plain = rng.randbytes(length)
+    ours, theirs = tmp_path / "ours.age", tmp_path / "theirs.age"
+    with oarlock.open(ours, "wb", recipients=recipient) as file:
+        rest = memoryview(plain)
+        while rest:
+            count = rng.choice((1, 1000, CHUNK, 5 * CHUNK))
+            assert file.write(rest[:count]) == min(count, len(rest))
+            rest = rest[count:]
+    printed = subprocess.run((find_command(), "decrypt", "-i", path, "-o", "-", ours), check=True, capture_output=True)
+    assert printed.stdout == plain
+    command = (find_command(), "encrypt", "-r", recipient, "-o", theirs)
+    subprocess.run(command, check=True, input=plain)
+    for file in (ours, theirs):
+        with oarlock.open(file, identity=path) as data:
+            assert data.read() == plain
+            assert data.seek(0, io.SEEK_END) == length
+            assert data.read() == b""
+
+
+def test_seek(identity, tmp_path, rng):
+    path, recipient = identity
+    plain = rng.randbytes(20 * CHUNK + 17)
+    with oarlock.open(tmp_path / "x.age", "wb", recipients=[recipient]) as file:
+        file.write(plain)
+    expected = io.BytesIO(plain)
+    with oarlock.open(tmp_path / "x.age", "rb", identity=path.read_text()) as file:
+        assert file.seekable() and file.readable() and not file.writable()
+        for _ in range(300):
+            position = rng.randrange(len(plain) + CHUNK)
+            assert file.seek(position) == expected.seek(position)
+            count = rng.choice((1, 100, CHUNK, 3 * CHUNK, -1))
+            assert file.read(count) == expected.read(count)
+            assert file.tell() == expected.tell()
+        for raw in (file.raw, file):
+            with pytest.raises((ValueError, OSError)):
+                raw.seek(-1)
+        assert file.raw.seek(5) == 5
+        assert file.raw.read(3) == plain[5:8]
+        assert file.raw.readall() == plain[8:]
+    with pytest.raises(ValueError):
+        file.read()
+
+
+def test_lines_and_text(identity, tmp_path):
+    path, recipient = identity
+    with io.TextIOWrapper(oarlock.open(tmp_path / "x.age", "wb", recipients=recipient), encoding="utf-8") as file:
+        file.writelines(f"line {number} ä\n" for number in range(1000))
+    with io.TextIOWrapper(oarlock.open(tmp_path / "x.age", identity=[path]), encoding="utf-8") as file:
+        assert [line for line in file][999] == "line 999 ä\n"
+
+
+def test_altered_files(identity, tmp_path, rng):
+    path, recipient = identity
+    plain = rng.randbytes(5 * CHUNK)
+    good = tmp_path / "good.age"
+    with oarlock.open(good, "wb", recipients=recipient) as file:
+        file.write(plain)
+    sealed = good.read_bytes()
+    bad = tmp_path / "bad.age"
+    for cut in (0, 10, 150, len(sealed) - 1, len(sealed) - CHUNK - 16, len(sealed) - 2 * CHUNK):
+        bad.write_bytes(sealed[:cut])
+        with pytest.raises(oarlock.FileError):
+            oarlock.open(bad, identity=path)
+    bad.write_bytes(sealed + b"?")
+    with pytest.raises(oarlock.FileError):
+        oarlock.open(bad, identity=path)
+    changed = bytearray(sealed)
+    changed[-3 * CHUNK] ^= 1
+    bad.write_bytes(changed)
+    with oarlock.open(bad, identity=path) as file:
+        # Other chunks are authentic.
+        assert file.raw.read(CHUNK) == plain[:CHUNK]
+        with pytest.raises(oarlock.FileError, match="chunk"):
+            file.read()
+        buffer = bytearray(b"?" * len(plain))
+        file.raw.seek(0)
+        with pytest.raises(oarlock.FileError):
+            file.raw.readinto(buffer)
+        assert buffer == bytes(len(plain))
+
+
+def test_a_file_that_shrinks_while_it_is_read(identity, tmp_path, rng):
+    path, recipient = identity
+    with oarlock.open(tmp_path / "x.age", "wb", recipients=recipient) as file:
+        file.write(rng.randbytes(5 * CHUNK))
+    with oarlock.open(tmp_path / "x.age", identity=path) as file:
+        os.truncate(tmp_path / "x.age", CHUNK)
+        with pytest.raises(oarlock.FileError, match="cut short"):
+            file.read()
+
+
+def test_wrong_keys(identity, tmp_path):
+    path, recipient = identity
+    with oarlock.open(tmp_path / "x.age", "wb", recipients=recipient) as file:
+        file.write(b"data")
+    other = tmp_path / "other.txt"
+    subprocess.run((find_command(), "keygen", "-o", other), check=True, capture_output=True)
+    with pytest.raises(oarlock.FileError, match="identit"):
+        oarlock.open(tmp_path / "x.age", identity=other)
+    with pytest.raises(oarlock.FileError):
+        oarlock.open(tmp_path / "x.age", passphrase="guess")
+    with pytest.raises(oarlock.FileError):
+        oarlock.open(tmp_path / "x.age")
+    for text in ("AGE-SECRET-KEY-1QQQ", b"AGE-SECRET-KEY-1QQQ", "-----BEGIN OPENSSH PRIVATE KEY-----\n"):
+        with pytest.raises(ValueError) as raised:
+            oarlock.open(tmp_path / "x.age", identity=text)
+        assert "QQQ" not in str(raised.value)
+    with pytest.raises(FileNotFoundError):
+        oarlock.open(tmp_path / "x.age", identity=tmp_path / "missing.txt")
+    for recipients in ("age1qqq", ["nobody"], path.read_text().split()[-1]):
+        with pytest.raises(ValueError):
+            oarlock.open(tmp_path / "y.age", "wb", recipients=recipients)
+    with pytest.raises(ValueError, match="needed"):
+        oarlock.open(tmp_path / "y.age", "wb")
+    for arguments in (dict(mode="r+b"), dict(mode="wb", identity=path), dict(mode="rb", recipients=recipient)):
+        with pytest.raises(ValueError):
+            oarlock.open(tmp_path / "x.age", **arguments)
+    assert sorted(os.listdir(tmp_path)) == ["other.txt", "x.age"]
+
+
+def test_passphrase_and_ssh_key(tmp_path):
+    with oarlock.open(tmp_path / "x.age", "wb", passphrase="correct horse") as file:
+        file.write(b"battery staple")
+    with oarlock.open(tmp_path / "x.age", passphrase="correct horse") as file:
+        assert file.read() == b"battery staple"
+    with pytest.raises(oarlock.FileError, match="passphrase"):
+        oarlock.open(tmp_path / "x.age", passphrase="wrong")
+    key = tmp_path / "id_ed25519"
+    subprocess.run(("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key), check=True)
+    with oarlock.open(tmp_path / "y.age", "wb", recipients=(tmp_path / "id_ed25519.pub").read_text()) as file:
+        file.write(b"data")
+    with oarlock.open(tmp_path / "y.age", identity=key) as file:
+        assert file.read() == b"data"
+
+
+def test_nothing_remains_of_a_failed_write(identity, tmp_path):
+    _, recipient = identity
+    path = tmp_path / "x.age"
+    path.write_text("earlier")
+    os.chmod(path, 0o640)
+    with pytest.raises(RuntimeError):
+        with oarlock.open(path, "wb", recipients=recipient) as file:
+            file.write(bytes(3 << 20))
+            raise RuntimeError
+    assert path.read_text() == "earlier"
+    file = oarlock.open(path, "wb", recipients=recipient)
+    file.write(bytes(3 << 20))
+    del file
+    assert path.read_text() == "earlier"
+    with pytest.raises(FileExistsError):
+        oarlock.open(path, "xb", recipients=recipient)
+    with oarlock.open(path, "wb", recipients=recipient) as file:
+        file.write(b"data")
+    assert path.stat().st_mode & 0o777 == 0o640
+    with oarlock.open(tmp_path / "new.age", "xb", recipients=recipient) as file:
+        file.write(b"data")
+    umask = os.umask(0)
+    os.umask(umask)
+    assert (tmp_path / "new.age").stat().st_mode & 0o777 == 0o666 & ~umask
+    with pytest.raises(FileNotFoundError):
+        oarlock.open(tmp_path / "no/such/folder", "wb", recipients=recipient)
+    assert sorted(os.listdir(tmp_path)) == ["new.age", "x.age"]
+
+
+def test_full_disk(identity):
+    _, recipient = identity
+    with pytest.raises(OSError):
+        with oarlock.open("/dev/full", "wb", recipients=recipient) as file:
+            file.write(bytes(3 << 20))
+
+
+def test_pipes(identity, tmp_path):
+    path, recipient = identity
+    os.mkfifo(tmp_path / "pipe")
+    read = []
+    reader = threading.Thread(target=lambda: read.append((tmp_path / "pipe").read_bytes()))
+    reader.start()
+    with oarlock.open(tmp_path / "pipe", "wb", recipients=recipient) as file:
+        file.write(b"data")
+    reader.join()
+    (tmp_path / "x.age").write_bytes(read[0])
+    with oarlock.open(tmp_path / "x.age", identity=path) as file:
+        assert file.read() == b"data"
+    with pytest.raises(io.UnsupportedOperation):
+        oarlock.open("/dev/null", identity=path)
+
+
+def test_threads_that_share_a_reader(identity, tmp_path, rng):
+    path, recipient = identity
+    plain = rng.randbytes(50 * CHUNK)
+    with oarlock.open(tmp_path / "x.age", "wb", recipients=recipient) as file:
+        file.write(plain)
+    with oarlock.open(tmp_path / "x.age", identity=path) as file:
+        age, wrong = file.raw._age, []
+
+        def read(seed):
+            for step in range(100):
+                start = (seed * 7919 + step * 104729) % len(plain)
+                buffer = bytearray(100_000)
+                count = age.read_into(start, buffer)
+                if buffer[:count] != plain[start : start + count]:
+                    wrong.append(start)
+
+        threads = [threading.Thread(target=read, args=(seed,)) for seed in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert wrong == []

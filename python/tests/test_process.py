@@ -1,0 +1,295 @@
+"""What the module does to its process: import, fork, exit, signals, threads, leaks."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+
+import pytest
+
+import oarlock
+
+
+def run(code, **arguments):
+    return subprocess.run(
+        (sys.executable, "-c", textwrap.dedent(code)), capture_output=True, text=True, timeout=60, **arguments
+    )
+
+
+def printed(code):
+    done = run(code)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_import_is_light():
+    modules = printed(
+        """
+        import sys
+        before = set(sys.modules)
+        import oarlock
+        print(*sorted(name for name in set(sys.modules) - before if not name.startswith("oarlock")))
+        """
+    )
+    assert len(modules) <= 5, modules
+    threads = printed("import os, oarlock; print(len(os.listdir('/proc/self/task')))")
+    assert threads == ["1"]
+
+
+def test_small_requests_start_no_thread():
+    threads = printed(
+        """
+        import os, oarlock
+        aead = oarlock.AESGCM(bytes(32))
+        for _ in range(10_000):
+            aead.encrypt(bytes(12), bytes(64))
+        print(len(os.listdir("/proc/self/task")))
+        """
+    )
+    assert threads == ["1"]
+
+
+WORK = """
+import asyncio, os, sys, threading
+import oarlock
+from oarlock import aio
+aead, key = oarlock.AESGCM(bytes(32)), oarlock.PrivateKey.generate("P-256")
+def work():
+    data = bytes(3_000_000)
+    assert aead.decrypt(bytes(12), aead.encrypt(bytes(12), data)) == data
+    sealed = oarlock.seal_many(aead, [bytes(64)] * 20_000)
+    assert oarlock.open_many(aead, sealed.values, nonces=sealed.nonces).values[-1] == bytes(64)
+    async def main():
+        return await asyncio.gather(*(aio.sign(key, b"message") for _ in range(50)))
+    for signature in asyncio.run(main()):
+        key.public_key().verify(signature, b"message")
+"""
+
+
+def test_fork():
+    done = run(
+        WORK
+        + """
+work()
+for _ in range(5):
+    child = os.fork()
+    if child == 0:
+        work()
+        os._exit(7)
+    work()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+"""
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_fork_within_a_loop_with_jobs():
+    done = run(
+        WORK
+        + """
+async def main():
+    jobs = [asyncio.ensure_future(aio.sign(key, b"message")) for _ in range(200)]
+    await asyncio.sleep(0)
+    child = os.fork()
+    if child == 0:
+        # The loop is the parent's; the child has one of its own.
+        asyncio.events._set_running_loop(None)
+        work()
+        os._exit(7)
+    for job in jobs:
+        key.public_key().verify(await job, b"message")
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+assert asyncio.run(main()) == 7
+"""
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_exit_with_work_under_way():
+    for end in ("", "sys.exit(3)", "os._exit(3)", "raise SystemExit(3)"):
+        done = run(
+            WORK
+            + f"""
+for _ in range(3):
+    threading.Thread(target=lambda: [work() for _ in range(1000)], daemon=True).start()
+async def main():
+    for _ in range(200):
+        asyncio.ensure_future(aio.sign(key, b"message"))
+    await asyncio.sleep(0.2)
+asyncio.run(main())
+{end}
+"""
+        )
+        assert done.returncode == (3 if end else 0), done.stderr
+        assert "panicked" not in done.stderr
+
+
+def square(number):
+    """For `multiprocessing`: seals here what the parent can open."""
+    return oarlock.AESGCM(bytes(32)).encrypt(bytes(12), b"%d" % (number * number))
+
+
+@pytest.mark.parametrize("method", ("fork", "spawn", "forkserver"))
+def test_multiprocessing(method):
+    oarlock.seal_many(oarlock.AESGCM(bytes(32)), [bytes(64)] * 50_000)
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        sealed = pool.map(square, range(100))
+    opened = [oarlock.AESGCM(bytes(32)).decrypt(bytes(12), one) for one in sealed]
+    assert opened == [b"%d" % (number * number) for number in range(100)]
+
+
+def test_interrupt_of_a_long_call():
+    """Ctrl-C ends a column of many gigabytes long before it is done."""
+    code = """
+    import os, signal, threading
+    import oarlock
+
+    class Rows:
+        def __len__(self):
+            return 1 << 12
+        def __iter__(self):
+            value = bytes(1 << 20)
+            return iter([value] * (1 << 12))
+
+    threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    aead = oarlock.AESGCM(bytes(32))
+    try:
+        while True:
+            oarlock.seal_many(aead, Rows())
+    except KeyboardInterrupt:
+        print("interrupted")
+    """
+    done = run(code)
+    assert done.stdout.split() == ["interrupted"], done.stderr
+
+
+def test_signals_during_calls():
+    hits = []
+    previous = signal.signal(signal.SIGALRM, lambda *_: hits.append(1))
+    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+    try:
+        aead, data = oarlock.AESGCM(bytes(32)), bytes(2_000_000)
+        for _ in range(50):
+            assert aead.decrypt(bytes(12), aead.encrypt(bytes(12), data)) == data
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    assert hits
+
+
+def test_threads_run_during_a_long_call():
+    """The GIL is released: another thread goes on while a column is sealed."""
+    aead, column = oarlock.AESGCM(bytes(32)), [bytes(1 << 20)] * 200
+    counts, stop = [0], threading.Event()
+
+    def count():
+        while not stop.is_set():
+            counts[0] += 1
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    before = counts[0]
+    oarlock.seal_many(aead, column)
+    after = counts[0]
+    stop.set()
+    thread.join()
+    assert after > before
+
+
+def test_no_leak():
+    """The heap does not grow with the number of calls, of each kind."""
+    code = """
+    import gc, resource
+    import oarlock
+    aead, cipher, key = oarlock.AESGCM(bytes(32)), oarlock.CTR(bytes(32), bytes(16)), oarlock.PrivateKey.generate("Ed25519")
+    public, fernet = key.public_key(), oarlock.Fernet(oarlock.Fernet.generate_key())
+    buffer = bytearray(116)
+    def calls(count):
+        for _ in range(count):
+            sealed = aead.encrypt(bytes(12), bytes(100), b"header")
+            aead.decrypt(bytes(12), memoryview(sealed), bytearray(b"header"))
+            aead.encrypt_into(bytes(12), bytes(100), None, buffer)
+            for wrong in (b"", "text"):
+                try:
+                    aead.decrypt(bytes(12), wrong)
+                except (oarlock.AuthenticationFailed, TypeError):
+                    pass
+            cipher.update(bytes(100))
+            oarlock.HMAC(b"key", b"message").digest()
+            oarlock.CBC(bytes(16)).encrypt(bytes(16), bytes(30))
+            oarlock.AESGCM(bytes(16))
+        for _ in range(count // 50):
+            public.verify(key.sign(b"message"), b"message")
+            result = oarlock.seal_many(aead, [bytes(64), None, b"x"] * 20)
+            oarlock.open_many(aead, result.values, nonces=result.nonces).values.to_pylist()
+            result.values.__arrow_c_array__(); result.values.__arrow_c_stream__()
+            oarlock.PrivateKey.from_bytes(key.to_pem())
+            fernet.decrypt(fernet.encrypt(b"data"))
+    def resident():
+        gc.collect()
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * resource.getpagesize()
+    calls(20_000)
+    before = resident()
+    calls(60_000)
+    print(resident() - before)
+    """
+    (grown,) = printed(code)
+    assert int(grown) < 2 << 20
+
+
+def test_subinterpreters_are_refused_or_work():
+    """A second interpreter in the process gets the module or a clean ImportError."""
+    code = """
+    try:
+        import _xxsubinterpreters as interpreters
+    except ImportError:
+        import _interpreters as interpreters
+    import oarlock
+    one = interpreters.create()
+    source = (
+        "try:\\n"
+        "    import oarlock\\n"
+        "    assert len(oarlock.AESGCM(bytes(16)).encrypt(bytes(12), bytes())) == 16\\n"
+        "except ImportError:\\n"
+        "    pass\\n"
+    )
+    result = interpreters.run_string(one, source)
+    assert result is None, result
+    interpreters.destroy(one)
+    print("done")
+    """
+    assert printed(code) == ["done"]
+
+
+def test_environment_and_command():
+    environment = oarlock.environment()
+    done = subprocess.run(
+        ("/usr/bin/openssl", "list", "-providers"), env=environment, capture_output=True, text=True, check=True
+    )
+    assert "oarlock" in done.stdout
+    report = oarlock.doctor()
+    assert report.report["verdict"]["summary"] in str(report)
+    assert "<table>" in report._repr_html_()
+
+
+def test_the_command_is_not_found(monkeypatch):
+    from oarlock import command
+
+    monkeypatch.setattr(command.os.path, "isfile", lambda path: False)
+    with pytest.raises(FileNotFoundError, match="command oarlock"):
+        command.find_command()
+
+
+def test_descriptors_do_not_leak(tmp_path):
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(50):
+        with pytest.raises(ValueError):
+            oarlock.open(tmp_path / "x.age", "wb", recipients="nobody")
+        (tmp_path / "y.age").write_bytes(b"no age file")
+        with pytest.raises(oarlock.FileError):
+            oarlock.open(tmp_path / "y.age", passphrase="x")
+    assert len(os.listdir("/proc/self/fd")) == before
