@@ -6,7 +6,8 @@ other machines::
 
     python/build/oarlock_build.py [--portable | --debug] FOLDER
 
-``--portable`` links against glibc 2.28 (manylinux_2_28) with zig; ``--debug`` takes what cargo's profile for tests built.
+``--portable`` links against glibc 2.28 (manylinux_2_28) with zig. ``--debug`` packs what `cargo build --workspace` has built
+for the tests, and compiles nothing.
 """
 
 from __future__ import annotations
@@ -42,9 +43,10 @@ def _compile(kind: str) -> pathlib.Path:
         target = f"{TRIPLE}.{GLIBC}"
         _run("cargo", "zigbuild", "--release", "--locked", "--target", target, *packages, **variables)
         return _target() / TRIPLE / "release"
-    profile = [] if kind == "debug" else ["--release"]
-    _run("cargo", "build", "--locked", *profile, *packages, **variables)
-    return _target() / ("debug" if kind == "debug" else "release")
+    if kind == "debug":
+        return _target() / "debug"
+    _run("cargo", "build", "--release", "--locked", *packages, **variables)
+    return _target() / "release"
 
 
 def _stage(built: pathlib.Path, kind: str) -> None:
@@ -88,16 +90,26 @@ def _stage(built: pathlib.Path, kind: str) -> None:
 
 
 def _maturin(kind: str, folder: str) -> None:
-    arguments = ["--out", folder, "--locked"]
+    arguments = ["--out", folder, "--locked", "--release"]
     if kind == "portable":
         arguments += ["--zig", "--target", TRIPLE, "--compatibility", "manylinux_2_28"]
     else:
         arguments += ["--compatibility", "linux"]
-    if kind == "debug":
-        arguments += ["--profile", "dev"]
-    else:
-        arguments += ["--release"]
     _run(sys.executable, "-m", "maturin", "build", *arguments)
+
+
+def _pack(folder: str) -> None:
+    """Packs a wheel of a module that cargo has built, with maturin's metadata."""
+    tree = DATA.parent / "unpacked"
+    shutil.rmtree(tree, ignore_errors=True)
+    ignored = shutil.ignore_patterns("__pycache__", "*.so")
+    shutil.copytree(ROOT / "python" / "oarlock", tree / "oarlock", ignore=ignored)
+    module = tree / "oarlock" / "_oarlock.abi3.so"
+    _run("strip", "--strip-debug", "-o", module, _target() / "debug" / "liboarlock_python.so")
+    _run(sys.executable, "-m", "maturin", "pep517", "write-dist-info", "--metadata-directory", tree)
+    (information,) = tree.glob("*.dist-info")
+    shutil.move(DATA, tree / information.name.replace(".dist-info", ".data"))
+    _run(sys.executable, "-m", "wheel", "pack", tree, "--dest-dir", folder)
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
@@ -135,7 +147,11 @@ def main() -> None:
         sys.exit(__doc__)
     kind = kinds[flags[0]] if flags else "release"
     _stage(_compile(kind), kind)
-    _maturin(kind, folder)
+    pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
+    if kind == "debug":
+        _pack(folder)
+    else:
+        _maturin(kind, folder)
 
 
 if __name__ == "__main__":

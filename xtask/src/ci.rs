@@ -8,6 +8,7 @@ mod fuzz;
 pub mod package;
 mod programs;
 mod report;
+pub mod wheel;
 
 use std::path::Path;
 use std::process::Command;
@@ -77,6 +78,10 @@ pub fn run() -> Result<()> {
         "tests, and those of the next lower class of CPUs",
         |report| all.run(report),
     )?;
+    let metadata = Metadata::load()?;
+    run.step("Python package", |report| {
+        wheel::check(&metadata.workspace_root, &metadata.target_directory, report)
+    })?;
     run.step("examples in the documentation", |report| {
         report::shown(
             cargo().args(["test", "--workspace", "--doc", "--locked"]),
@@ -146,6 +151,9 @@ pub fn run_long() -> Result<()> {
         report::shown(&mut proto::test(&metadata), report)
     })?;
     run.step("Debian package", |_| package::check(root, target))?;
+    run.step("Python package for other distributions", |report| {
+        wheel::check_portable(root, target, report)
+    })?;
     run.step("each kind of case of the benchmark", |_| {
         bench::run(root, target)
     })?;

@@ -49,6 +49,8 @@ usage: cargo xtask COMMAND
                  for these classes and this libcrypto alone
   words          check the prose of documents, comments and messages; with --record lower the
                  counts of xtask/words.txt, with `--list PACKAGE` print the places of one package
+  wheel          build the Python package for every distribution with glibc 2.28; with --test pack what
+                 `cargo build --workspace` made, and test it
   performance    write docs/performance.md, a summary of the records of the benchmark; with --all
                  print every record
   proto          write the code of the cryptoserver's protocol from its .proto file
@@ -79,6 +81,8 @@ fn main() -> ExitCode {
         ["words", "--record"] => words::record(),
         ["words", "--list", package] => words::list(package),
         ["packages", ref names @ ..] => packages::run(names),
+        ["wheel"] => ci::wheel::build(),
+        ["wheel", "--test"] => ci::wheel::test_alone(),
         ["performance"] => performance::run(),
         ["performance", "--all"] => performance::print_all(),
         ["kernels"] => kernels::run(),

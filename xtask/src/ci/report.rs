@@ -163,6 +163,27 @@ impl Report {
         }
     }
 
+    /// Adds a run of pytest and prints its output. A test that it skipped fails the run.
+    pub fn add_pytest(&mut self, name: &str, ended: Ended) {
+        println!("\n-- {name}: {:.1} s\n{}", ended.seconds, ended.text);
+        // As in "3 failed, 133 passed, 1 skipped, 2 errors in 12.34s".
+        let counts = tool::last_line(&ended.text).split(", ");
+        for (count, what) in counts.filter_map(|part| part.split_once(' ')) {
+            let count = count.parse().unwrap_or(0);
+            match what.split(' ').next().unwrap_or_default() {
+                "passed" => self.passed += count,
+                "failed" | "error" | "errors" => self.failed += count,
+                "skipped" => self
+                    .skipped
+                    .push((name.to_owned(), format!("{count} tests"))),
+                _ => {}
+            }
+        }
+        if let Some(fault) = ended.fault {
+            self.failures.push((name.to_owned(), fault));
+        }
+    }
+
     /// Returns an error unless all programs so far have succeeded.
     pub fn verdict(&self) -> Result<()> {
         match self.failures.len() {
@@ -324,6 +345,23 @@ mod tests {
         let said = ["thread 'c' (7) panicked at c.rs:1:2:", "four is not five"];
         let said = said.map(str::to_owned).to_vec();
         assert_eq!(report.failed_tests, [("p c".to_owned(), said)]);
+    }
+
+    #[test]
+    fn pytest_is_counted() {
+        let mut report = Report::default();
+        let ended = |text: &str, fault: Option<&str>| Ended {
+            text: format!("..F.s\nFAILED x.py::y - 7 passed, 8 failed\n{text}\n"),
+            seconds: 1.0,
+            fault: fault.map(str::to_owned),
+        };
+        report.add_pytest("python", ended("136 passed in 24.32s", None));
+        assert_eq!(report.totals(), "136 passed, 0 failed");
+        report.check().unwrap();
+        let text = "2 failed, 9 passed, 1 skipped, 3 errors in 1.00s";
+        report.add_pytest("python", ended(text, Some("exit status: 1")));
+        assert_eq!(report.totals(), "145 passed, 5 failed, 1 skipped");
+        assert!(report.check().is_err());
     }
 
     #[test]

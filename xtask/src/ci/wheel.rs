@@ -1,0 +1,121 @@
+//! The Python package: packed as a wheel, installed into an environment of its own, and tested there.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use super::report::{Ended, Report};
+use crate::tool::{self, Result};
+
+/// Packs what the workspace's build made, and tests it.
+pub fn check(root: &Path, target: &Path, report: &mut Report) -> Result<()> {
+    test(root, target, "--debug", report)
+}
+
+/// Builds the wheel for other distributions, and tests it.
+pub fn check_portable(root: &Path, target: &Path, report: &mut Report) -> Result<()> {
+    test(root, target, "--portable", report)
+}
+
+/// `cargo xtask wheel --test`: what [`check`] does, alone.
+pub fn test_alone() -> Result<()> {
+    let metadata = tool::Metadata::load()?;
+    let mut report = Report::default();
+    check(
+        &metadata.workspace_root,
+        &metadata.target_directory,
+        &mut report,
+    )?;
+    report.check()?;
+    println!("{}", report.totals());
+    Ok(())
+}
+
+/// `make wheel`: builds the wheel for other distributions below `target/wheel/dist`.
+pub fn build() -> Result<()> {
+    let metadata = tool::Metadata::load()?;
+    let (root, target) = (&metadata.workspace_root, &metadata.target_directory);
+    let tools = tools(root, target)?;
+    let wheel = wheel(root, target, &tools, "--portable")?;
+    println!("{}", wheel.display());
+    Ok(())
+}
+
+fn test(root: &Path, target: &Path, kind: &str, report: &mut Report) -> Result<()> {
+    let tools = tools(root, target)?;
+    let wheel = wheel(root, target, &tools, kind)?;
+    let environment = target.join("wheel/environment");
+    tool::remove_dir(&environment)?;
+    let mut make = Command::new("python3");
+    make.args(["-m", "venv", "--without-pip"]).arg(&environment);
+    tool::status(&mut make)?;
+    let python = environment.join("bin/python");
+    let mut pip = Command::new(tools.join("bin/python"));
+    pip.args(["-m", "pip", "--quiet", "--python"]).arg(&python);
+    pip.args(["install", "--no-index", "--no-deps"]).arg(&wheel);
+    tool::status(&mut pip)?;
+    share_packages(&tools, &python)?;
+
+    let mut tests = Command::new(&python);
+    tests.args(["-m", "pytest", "--quiet", "-rs", "--tb=short"]);
+    tests.args(["-p", "no:cacheprovider"]);
+    tests.arg(root.join("python/tests")).current_dir(target);
+    let start = Instant::now();
+    let done = tests
+        .output()
+        .map_err(|error| tool::cannot_start("python", &error))?;
+    report.add_pytest(
+        "python",
+        Ended {
+            text: String::from_utf8_lossy(&done.stdout).into_owned(),
+            seconds: start.elapsed().as_secs_f64(),
+            fault: (!done.status.success()).then(|| done.status.to_string()),
+        },
+    );
+    report.verdict()
+}
+
+/// Returns the environment with what builds and tests the package. It is made again when the list changes.
+fn tools(root: &Path, target: &Path) -> Result<PathBuf> {
+    let tools = target.join("wheel/tools");
+    let list = root.join("python/tests/requirements.txt");
+    let text = std::fs::read_to_string(&list).map_err(|error| error.to_string())?;
+    let installed = tools.join("installed.txt");
+    if std::fs::read_to_string(&installed).is_ok_and(|it| it == text) {
+        return Ok(tools);
+    }
+    tool::remove_dir(&tools)?;
+    tool::status(Command::new("python3").args(["-m", "venv"]).arg(&tools))?;
+    let mut pip = Command::new(tools.join("bin/python"));
+    pip.args(["-m", "pip", "install", "--quiet", "--requirement"]);
+    tool::status(pip.arg(&list))?;
+    std::fs::write(&installed, text).map_err(|error| error.to_string())?;
+    Ok(tools)
+}
+
+fn wheel(root: &Path, target: &Path, tools: &Path, kind: &str) -> Result<PathBuf> {
+    let dist = target.join("wheel/dist");
+    tool::remove_dir(&dist)?;
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut build = Command::new(tools.join("bin/python"));
+    build.arg(root.join("python/build/oarlock_build.py"));
+    build.arg(kind).arg(&dist);
+    build.env("PATH", format!("{}:{path}", tools.join("bin").display()));
+    tool::status(&mut build)?;
+    let mut files = std::fs::read_dir(&dist).map_err(|error| error.to_string())?;
+    let first = files.next().and_then(std::result::Result::ok);
+    first
+        .map(|entry| entry.path())
+        .ok_or_else(|| format!("no wheel in {}", dist.display()))
+}
+
+/// Has an environment find the packages of the tools, which take a minute to install.
+fn share_packages(tools: &Path, python: &Path) -> Result<()> {
+    let folder = |python: &Path| {
+        let code = "import sysconfig; print(sysconfig.get_path('purelib'))";
+        tool::output(Command::new(python).args(["-c", code]))
+    };
+    let place = PathBuf::from(folder(python)?.trim()).join("tools.pth");
+    let shared = folder(&tools.join("bin/python"))?;
+    std::fs::write(&place, shared).map_err(|error| format!("{}: {error}", place.display()))
+}
