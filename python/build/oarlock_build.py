@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Builds the wheel and the source distribution.
 
 As a build backend (PEP 517) for ``pip install .``, it compiles the command, the OpenSSL provider and the C library with cargo,

@@ -38,6 +38,7 @@ __all__ = [
     "ColumnResult",
     "DecryptionFailed",
     "Error",
+    "Fernet",
     "FileError",
     "InvalidSignature",
     "JobFailed",
@@ -45,10 +46,20 @@ __all__ = [
     "PublicKey",
     "QueueFull",
     "__version__",
+    "doctor",
+    "environment",
     "generate_key",
+    "open",
     "open_many",
     "seal_many",
 ]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    # For type checkers, which do not run `__getattr__`.
+    from .command import doctor, environment
+    from .fernet import Fernet
+    from .files import open
 
 # What needs modules of the standard library is imported when it is first used.
 _LAZY = {
@@ -57,7 +68,6 @@ _LAZY = {
     "environment": "command",
     "open": "files",
 }
-__all__ += _LAZY
 
 
 def __getattr__(name):

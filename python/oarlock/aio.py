@@ -27,11 +27,12 @@ _of_loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[int, Jobs]
 
 def _jobs() -> tuple[asyncio.AbstractEventLoop, Jobs]:
     loop = asyncio.get_running_loop()
-    process, jobs = _of_loops.get(loop, (0, None))
-    if process != os.getpid():
-        jobs = Jobs()
-        loop.add_reader(jobs.fileno(), jobs.drain)
-        _of_loops[loop] = os.getpid(), jobs
+    known = _of_loops.get(loop)
+    if known is not None and known[0] == os.getpid():
+        return loop, known[1]
+    jobs = Jobs()
+    loop.add_reader(jobs.fileno(), jobs.drain)
+    _of_loops[loop] = os.getpid(), jobs
     return loop, jobs
 
 

@@ -73,10 +73,7 @@ class Doctor:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        cells = (
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
-            for row in self.rows
-        )
+        cells = ("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in self.rows)
         gains = "".join(
             f"<tr><td>{html.escape(gain['operation'])}</td><td>{gain.get('bytes', '')}</td><td>{gain['ratio']:.2f}x</td></tr>"
             for gain in self.report["verdict"]["gains"]

@@ -22,7 +22,9 @@ class _Reader(io.RawIOBase):
         self._position = 0
         self._age = AgeReader(file.fileno(), identities, passphrase)
 
-    name = property(lambda self: self._file.name)
+    @property
+    def name(self):
+        return self._file.name
 
     def readable(self):
         return True
@@ -85,7 +87,9 @@ class _Writer(io.RawIOBase):
             self.discard()
             raise
 
-    name = property(lambda self: self._path)
+    @property
+    def name(self):
+        return self._path
 
     def _open_temporary(self, earlier):
         import tempfile

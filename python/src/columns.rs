@@ -3,6 +3,7 @@
 //! The rows of a call are cut into runs. Each run owns its part of the output, whose place is known before, because a sealed
 //! value is 16 bytes longer. Threads take runs until none is left. A row that fails leaves zeros and a null.
 
+mod ends;
 mod input;
 mod nonces;
 mod output;
@@ -80,7 +81,7 @@ pub fn seal_many(
     let (nonces, shown) = match nonces {
         Some(given) => (Values::new(given, "nonces")?, given.clone().unbind()),
         None => {
-            let made = nonces::made(values.rows())?;
+            let made = py.detach(|| nonces::made(values.rows()))?;
             let shown = Py::new(py, Column::new(made.clone()))?.into_any();
             (Values::of_array(made, "nonces"), shown)
         }

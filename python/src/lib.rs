@@ -25,6 +25,7 @@ mod failure;
 mod hmac;
 mod jobs;
 mod key;
+mod memory;
 mod random;
 mod region;
 

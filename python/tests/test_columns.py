@@ -36,9 +36,7 @@ INPUTS = {
     "large_binary": lambda values: pyarrow.array(values, pyarrow.large_binary()),
     "binary_view": lambda values: pyarrow.array(values, pyarrow.binary_view()),
     "sliced": lambda values: pyarrow.array([b"before", None, *values, b"after"], pyarrow.binary())[2:-1],
-    "chunked": lambda values: pyarrow.chunked_array(
-        [values[:1000], [], values[1000:1001], values[1001:]], pyarrow.binary()
-    ),
+    "chunked": lambda values: pyarrow.chunked_array([values[:1000], [], values[1000:1001], values[1001:]], pyarrow.binary()),
     "polars": lambda values: polars.Series(values, dtype=polars.Binary),
     "pandas": lambda values: pandas.Series(values, dtype=object),
     "pandas_arrow": lambda values: pandas.Series(values, dtype=pandas.ArrowDtype(pyarrow.binary())),
@@ -119,9 +117,11 @@ def test_keys_of_their_own(values, rng):
     assert opened.values.to_pylist() == values
     keys = [bytes(32)] * 3
     same = oarlock.seal_many(keys, [b"a", b"b", b"c"], algorithm="ChaCha20Poly1305")
-    assert oarlock.open_many(
-        oarlock.ChaCha20Poly1305(bytes(32)), same.values, nonces=same.nonces
-    ).values.to_pylist() == [b"a", b"b", b"c"]
+    assert oarlock.open_many(oarlock.ChaCha20Poly1305(bytes(32)), same.values, nonces=same.nonces).values.to_pylist() == [
+        b"a",
+        b"b",
+        b"c",
+    ]
     result = oarlock.seal_many([bytes(16), bytes(5), None], [b"a", b"b", b"c"], algorithm="AESGCM")
     assert [value is None for value in result.values] == [False, True, True]
     assert sorted(result.errors) == [1, 2] and "5 bytes" in str(result.errors[1])

@@ -8,25 +8,38 @@ use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 
 use super::runs::{Call, Keys};
+use crate::engine::{accelerator, each};
+use crate::memory::zeroed;
 use crate::random;
 
 const NONCE_BYTES: usize = 12;
+/// Nonces that a thread makes before it takes the next part.
+const PART_ROWS: usize = 64 << 10;
 
 /// Returns `rows` different nonces: consecutive 96-bit numbers from a random one. Two columns of a million rows under one key
 /// share a nonce with probability 2^-75, which is less than if each nonce were random.
 pub fn made(rows: usize) -> PyResult<FixedSizeBinaryArray> {
-    let too_many = |_| PyMemoryError::new_err(format!("nonces for {rows} rows"));
     let mut start = [0; 16];
     random::fill(&mut start[..NONCE_BYTES])?;
     let start = u128::from_le_bytes(start);
-    let mut bytes = Vec::new();
-    bytes
-        .try_reserve_exact(rows.saturating_mul(NONCE_BYTES))
-        .map_err(too_many)?;
-    for row in 0..rows as u128 {
-        let number = start.wrapping_add(row).to_be_bytes();
-        bytes.extend_from_slice(&number[16 - NONCE_BYTES..]);
-    }
+    let mut bytes = zeroed(rows.saturating_mul(NONCE_BYTES))
+        .map_err(|_| PyMemoryError::new_err(format!("nonces for {rows} rows")))?;
+    let parts: Vec<_> = bytes
+        .chunks_mut(PART_ROWS * NONCE_BYTES)
+        .enumerate()
+        .collect();
+    each(
+        accelerator()?,
+        rows * NONCE_BYTES,
+        parts,
+        |(part, bytes)| {
+            let first = start.wrapping_add((part * PART_ROWS) as u128);
+            for (row, nonce) in bytes.chunks_exact_mut(NONCE_BYTES).enumerate() {
+                let number = first.wrapping_add(row as u128).to_be_bytes();
+                nonce.copy_from_slice(&number[16 - NONCE_BYTES..]);
+            }
+        },
+    );
     FixedSizeBinaryArray::try_new(NONCE_BYTES as i32, Buffer::from_vec(bytes), None)
         .map_err(|error| PyMemoryError::new_err(error.to_string()))
 }

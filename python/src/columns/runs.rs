@@ -12,15 +12,13 @@ use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 
 use super::TAG;
+use super::ends::Ends;
 use super::input::Values;
 use super::output::Column;
 use crate::engine::{accelerator, each};
 use crate::failure::exception;
+use crate::memory::zeroed;
 
-/// Rows of a run: enough that taking one costs nothing, few enough that threads end together.
-const RUN_ROWS: usize = 2048;
-/// Bytes after which a run ends.
-const RUN_BYTES: usize = 256 << 10;
 /// What a row costs in addition to its bytes, as the number of bytes that are sealed in the same time.
 const ROW_BYTES: usize = 128;
 /// Bytes between two looks at Python's signals: some 20 ms.
@@ -80,14 +78,12 @@ impl Call<'_> {
 
     /// Seals or opens all rows.
     pub fn process(&self, py: Python<'_>, direction: Direction) -> PyResult<(Column, Failures)> {
-        let width = self.values.width();
-        let ends = py.detach(|| self.ends(direction, width));
-        let ends = ends.map_err(|_| too_large(self.values.rows()))?;
-        let total = ends.last().copied().unwrap_or(0);
-        // `vec!` would end the process, and filling a reserved one would write all of it once more.
-        let fits = Vec::<u8>::new().try_reserve_exact(total);
-        fits.map_err(|_| too_large(self.values.rows()))?;
-        let mut output = vec![0; total];
+        let too_large =
+            |_| PyMemoryError::new_err(format!("the results of {} rows", self.values.rows()));
+        let ends = py
+            .detach(|| Ends::new(self.values, direction))
+            .map_err(too_large)?;
+        let mut output = zeroed(ends.total()).map_err(too_large)?;
 
         let failures = Mutex::new(Vec::new());
         let accelerator = accelerator()?;
@@ -104,47 +100,16 @@ impl Call<'_> {
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
         failures.sort_unstable_by_key(|(row, _)| *row);
-        let column = py.detach(|| self.column(output, &ends, width, direction, &failures));
+        let column = py.detach(|| self.column(output, ends, &failures));
         Ok((column.map_err(|error| exception(&error))?, failures))
     }
 
-    /// Returns where the result of each row ends.
-    fn ends(&self, direction: Direction, width: Option<usize>) -> Result<Vec<usize>, ()> {
-        let rows = self.values.rows();
-        let mut ends = Vec::new();
-        ends.try_reserve_exact(rows).map_err(drop)?;
-        let result_bytes = |bytes: usize| match direction {
-            Direction::Encrypt => bytes.checked_add(TAG).ok_or(()),
-            Direction::Decrypt => Ok(bytes.saturating_sub(TAG)),
-        };
-        let mut end = 0_usize;
-        for row in 0..rows {
-            let bytes = match width {
-                Some(width) => result_bytes(width)?,
-                None => self
-                    .values
-                    .get(row)
-                    .map_or(Ok(0), |value| result_bytes(value.len()))?,
-            };
-            end = end.checked_add(bytes).ok_or(())?;
-            ends.push(end);
-        }
-        Ok(ends)
-    }
-
-    fn compute(
-        &self,
-        run: Run<'_>,
-        ends: &[usize],
-        direction: Direction,
-        failures: &Mutex<Failures>,
-    ) {
+    fn compute(&self, run: Run<'_>, ends: &Ends, direction: Direction, failures: &Mutex<Failures>) {
         let mut context = None;
         let mut rest = run.output;
-        let mut begin = run.rows.start.checked_sub(1).map_or(0, |row| ends[row]);
         for row in run.rows {
-            let (output, after) = rest.split_at_mut(ends[row] - begin);
-            (rest, begin) = (after, ends[row]);
+            let output;
+            (output, rest) = rest.split_at_mut(ends.bytes(row));
             let Some(value) = self.values.get(row) else {
                 continue;
             };
@@ -213,40 +178,24 @@ impl Call<'_> {
         Ok((nonce, aad))
     }
 
-    /// Makes a column of the results: of fixed width if the values were.
-    fn column(
-        &self,
-        output: Vec<u8>,
-        ends: &[usize],
-        width: Option<usize>,
-        direction: Direction,
-        failures: &Failures,
-    ) -> Result<Column, Error> {
-        let rows = ends.len();
-        let nulls = self.nulls(failures);
-        let failed = |error: arrow_schema::ArrowError| Error::InvalidInput(error.to_string());
-        let data = Buffer::from_vec(output);
-        if let Some(width) = width {
-            let width = match direction {
-                Direction::Encrypt => width + TAG,
-                Direction::Decrypt => width.saturating_sub(TAG),
-            };
-            // A width of nothing cannot tell how many rows there are.
-            if let (Ok(width @ 1..), true) = (i32::try_from(width), rows > 0) {
-                let array = FixedSizeBinaryArray::try_new(width, data, nulls);
-                return array.map(Column::new).map_err(failed);
+    /// Makes a column of the results.
+    fn column(&self, output: Vec<u8>, ends: Ends, failures: &Failures) -> Result<Column, Error> {
+        let (data, nulls) = (Buffer::from_vec(output), self.nulls(failures));
+        let made = match ends {
+            Ends::Fixed { width, .. } => {
+                let width = i32::try_from(width).unwrap_or(i32::MAX);
+                FixedSizeBinaryArray::try_new(width, data, nulls).map(Column::new)
             }
-        }
-        let total = ends.last().copied().unwrap_or(0);
-        if i32::try_from(total).is_ok() {
-            let offsets = offsets(ends, |end| end as i32);
-            let array = BinaryArray::try_new(offsets, data, nulls);
-            array.map(Column::new).map_err(failed)
-        } else {
-            let offsets = offsets(ends, |end| end as i64);
-            let array = LargeBinaryArray::try_new(offsets, data, nulls);
-            array.map(Column::new).map_err(failed)
-        }
+            Ends::Small(ends) => {
+                let offsets = OffsetBuffer::new(ScalarBuffer::from(ends));
+                BinaryArray::try_new(offsets, data, nulls).map(Column::new)
+            }
+            Ends::Large(ends) => {
+                let offsets = OffsetBuffer::new(ScalarBuffer::from(ends));
+                LargeBinaryArray::try_new(offsets, data, nulls).map(Column::new)
+            }
+        };
+        made.map_err(|error| Error::InvalidInput(error.to_string()))
     }
 
     fn nulls(&self, failures: &Failures) -> Option<NullBuffer> {
@@ -273,21 +222,20 @@ impl Run<'_> {
 }
 
 /// Cuts the rows into blocks of runs.
-fn runs<'a>(ends: &[usize], output: &'a mut [u8]) -> Vec<Vec<Run<'a>>> {
+fn runs<'a>(ends: &Ends, output: &'a mut [u8]) -> Vec<Vec<Run<'a>>> {
     let mut blocks = Vec::new();
     let (mut block, mut block_bytes) = (Vec::new(), 0);
-    let (mut rest, mut start, mut begin) = (output, 0, 0);
-    while start < ends.len() {
-        let most = ends.len().min(start + RUN_ROWS);
-        let within = ends[start..most].partition_point(|end| end - begin <= RUN_BYTES);
-        let end = start + within.max(1);
-        let (output, after) = rest.split_at_mut(ends[end - 1] - begin);
+    let (mut rest, mut start) = (output, 0);
+    while start < ends.rows() {
+        let end = ends.run_from(start);
+        let output;
+        (output, rest) = rest.split_at_mut(ends.end(end - 1) - ends.start(start));
         block_bytes += output.len();
         block.push(Run {
             rows: start..end,
             output,
         });
-        (rest, begin, start) = (after, ends[end - 1], end);
+        start = end;
         if block_bytes >= BLOCK_BYTES {
             blocks.push(std::mem::take(&mut block));
             block_bytes = 0;
@@ -322,18 +270,4 @@ fn keyed<'a>(
 
 fn in_out<'a>(input: &'a [u8], output: &'a mut [u8]) -> Result<InOutBuf<'a, 'a, u8>, Error> {
     InOutBuf::new(input, output).map_err(|_| Error::InvalidInput("lengths differ".to_owned()))
-}
-
-fn offsets<T: arrow_array::OffsetSizeTrait>(
-    ends: &[usize],
-    convert: fn(usize) -> T,
-) -> OffsetBuffer<T> {
-    let mut offsets = Vec::with_capacity(ends.len() + 1);
-    offsets.push(convert(0));
-    offsets.extend(ends.iter().map(|end| convert(*end)));
-    OffsetBuffer::new(ScalarBuffer::from(offsets))
-}
-
-fn too_large(rows: usize) -> PyErr {
-    PyMemoryError::new_err(format!("the results of {rows} rows"))
 }

@@ -55,6 +55,7 @@ fn test(root: &Path, target: &Path, kind: &str, report: &mut Report) -> Result<(
     pip.args(["install", "--no-index", "--no-deps"]).arg(&wheel);
     tool::status(&mut pip)?;
     share_packages(&tools, &python)?;
+    lints(root, &tools, &python)?;
 
     let mut tests = Command::new(&python);
     tests.args(["-m", "pytest", "--quiet", "-rs", "--tb=short"]);
@@ -73,6 +74,21 @@ fn test(root: &Path, target: &Path, kind: &str, report: &mut Report) -> Result<(
         },
     );
     report.verdict()
+}
+
+/// Checks the Python code, its types, and that the type stubs describe what is installed.
+fn lints(root: &Path, tools: &Path, python: &Path) -> Result<()> {
+    let run = |program: &Path, arguments: &[&str]| {
+        tool::status(Command::new(program).args(arguments).current_dir(root))
+    };
+    run(&tools.join("bin/ruff"), &["check", "--quiet", "--no-cache", "python"])?;
+    run(&tools.join("bin/ruff"), &["format", "--quiet", "--no-cache", "--check", "python"])?;
+    let types = ["-m", "mypy", "--cache-dir=/dev/null", "python/oarlock"];
+    run(python, &types)?;
+    // Its own folder would be found before the installed package.
+    let mut stubs = Command::new(python);
+    stubs.args(["-m", "mypy.stubtest", "--concise", "oarlock", "--mypy-config-file"]);
+    tool::status(stubs.arg(root.join("pyproject.toml")).current_dir(tools))
 }
 
 /// Returns the environment with what builds and tests the package. It is made again when the list changes.

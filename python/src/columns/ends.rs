@@ -1,0 +1,143 @@
+//! Where the result of each row ends. It is known before a row is computed, so threads write to their own parts of one buffer.
+
+use std::collections::TryReserveError;
+
+use oarlock::Direction;
+
+use super::TAG;
+use super::input::Values;
+use crate::memory::reserved;
+
+/// Rows of a run: enough that taking one costs nothing, few enough that threads end together.
+const RUN_ROWS: usize = 2048;
+/// Bytes after which a run ends.
+const RUN_BYTES: usize = 256 << 10;
+
+/// The ends of all rows: Arrow's offsets, which begin with 0, in the smallest type that fits.
+pub enum Ends {
+    Fixed { rows: usize, width: usize },
+    Small(Vec<i32>),
+    Large(Vec<i64>),
+}
+
+/// An offset of Arrow's. The callers keep values in its range.
+trait Offset: Copy {
+    fn new(value: usize) -> Self;
+    fn get(self) -> usize;
+}
+
+impl Offset for i32 {
+    fn new(value: usize) -> Self {
+        value as Self
+    }
+
+    fn get(self) -> usize {
+        self as usize
+    }
+}
+
+impl Offset for i64 {
+    fn new(value: usize) -> Self {
+        value as Self
+    }
+
+    fn get(self) -> usize {
+        self as usize
+    }
+}
+
+impl Ends {
+    pub fn new(values: &Values, direction: Direction) -> Result<Self, TryReserveError> {
+        let rows = values.rows();
+        let result_bytes = |bytes: usize| match direction {
+            Direction::Encrypt => bytes.saturating_add(TAG),
+            Direction::Decrypt => bytes.saturating_sub(TAG),
+        };
+        if let Some(width) = values.width().map(result_bytes)
+            // Arrow's width has 31 bits; and one of nothing cannot tell how many rows there are.
+            && i32::try_from(width).is_ok_and(|width| width > 0)
+            && rows > 0
+        {
+            return Ok(Self::Fixed { rows, width });
+        }
+        let of_row = |row| values.get(row).map_or(0, |value| result_bytes(value.len()));
+        match offsets(rows, of_row, i32::MAX as usize)? {
+            Some(ends) => Ok(Self::Small(ends)),
+            // More than 2^63 bytes are refused where they are allocated.
+            None => Ok(Self::Large(
+                offsets(rows, of_row, i64::MAX as usize)?.unwrap_or_default(),
+            )),
+        }
+    }
+
+    pub fn rows(&self) -> usize {
+        match self {
+            Self::Fixed { rows, .. } => *rows,
+            Self::Small(ends) => ends.len().saturating_sub(1),
+            Self::Large(ends) => ends.len().saturating_sub(1),
+        }
+    }
+
+    /// Returns the bytes of all results.
+    pub fn total(&self) -> usize {
+        self.start(self.rows())
+    }
+
+    /// Returns where a row's result begins.
+    pub fn start(&self, row: usize) -> usize {
+        match self {
+            Self::Fixed { width, .. } => row.saturating_mul(*width),
+            Self::Small(ends) => ends.get(row).map_or(0, |end| end.get()),
+            Self::Large(ends) => ends.get(row).map_or(0, |end| end.get()),
+        }
+    }
+
+    /// Returns where a row's result ends.
+    pub fn end(&self, row: usize) -> usize {
+        self.start(row + 1)
+    }
+
+    /// Returns the length of a row's result.
+    #[inline]
+    pub fn bytes(&self, row: usize) -> usize {
+        match self {
+            Self::Fixed { width, .. } => *width,
+            Self::Small(_) | Self::Large(_) => self.end(row) - self.start(row),
+        }
+    }
+
+    /// Returns the end of a run that begins with `start`: at least one row.
+    pub fn run_from(&self, start: usize) -> usize {
+        let most = self.rows().min(start + RUN_ROWS);
+        let limit = self.start(start) + RUN_BYTES;
+        // The first row that ends beyond the limit.
+        let (mut low, mut high) = (start, most);
+        while low < high {
+            let middle = low.midpoint(high);
+            match self.end(middle) <= limit {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        low.max(start + 1)
+    }
+}
+
+/// Returns the offsets of rows with these lengths, or `None` if the last is beyond `most`.
+fn offsets<T: Offset>(
+    rows: usize,
+    of_row: impl Fn(usize) -> usize,
+    most: usize,
+) -> Result<Option<Vec<T>>, TryReserveError> {
+    let mut offsets = reserved(rows + 1)?;
+    let mut end = 0_usize;
+    offsets.push(T::new(0));
+    for row in 0..rows {
+        end = end.saturating_add(of_row(row));
+        if end > most {
+            return Ok(None);
+        }
+        offsets.push(T::new(end));
+    }
+    Ok(Some(offsets))
+}
