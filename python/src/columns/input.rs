@@ -133,6 +133,18 @@ impl Values {
         self.starts.last().copied().unwrap_or(0)
     }
 
+    /// Whether a value may be null.
+    pub fn may_have_nulls(&self) -> bool {
+        self.chunks.iter().any(|chunk| match chunk {
+            Chunk::Binary(array) => array.null_count() > 0,
+            Chunk::LargeBinary(array) => array.null_count() > 0,
+            Chunk::Fixed(array) => array.null_count() > 0,
+            Chunk::Views(array) => array.null_count() > 0,
+            Chunk::Table(_) => false,
+            Chunk::Objects(objects) => objects.iter().any(Option::is_none),
+        })
+    }
+
     /// Returns the width of the values if the type fixes it.
     pub fn width(&self) -> Option<usize> {
         match &self.chunks[..] {

@@ -105,8 +105,8 @@ impl Call<'_> {
     }
 
     fn compute(&self, run: Run<'_>, ends: &Ends, direction: Direction, failures: &Mutex<Failures>) {
-        let mut context = None;
         let mut rest = run.output;
+        let mut computed = Computed::default();
         for row in run.rows {
             let output;
             (output, rest) = rest.split_at_mut(ends.bytes(row));
@@ -114,8 +114,8 @@ impl Call<'_> {
                 continue;
             };
             let done = match direction {
-                Direction::Encrypt => self.seal(row, value, output, &mut context),
-                Direction::Decrypt => self.open(row, value, output, &mut context),
+                Direction::Encrypt => self.seal(row, value, output, &mut computed),
+                Direction::Decrypt => self.open(row, value, output, &mut computed),
             };
             if let Err(error) = done {
                 output.fill(0);
@@ -123,36 +123,42 @@ impl Call<'_> {
                 failures.push((row, error));
             }
         }
+        if let Keys::One(session) = self.keys {
+            session.count_messages(direction, computed.messages, computed.bytes);
+        }
     }
 
-    #[inline]
+    #[inline(always)]
     fn seal(
         &self,
         row: usize,
         value: &[u8],
         output: &mut [u8],
-        context: &mut Option<AeadContext>,
+        computed: &mut Computed,
     ) -> Result<(), Error> {
         let (nonce, aad) = self.nonce_and_aad(row)?;
         let (body, tag) = output.split_at_mut(value.len());
         let data = in_out(value, body)?;
         let made = match self.keys {
-            Keys::One(session) => session.seal(nonce, aad, data),
+            Keys::One(session) => match session.keyed(value.len()) {
+                Some(key) => computed.count(value, key.seal(nonce, aad, data)),
+                None => session.seal(nonce, aad, data),
+            },
             Keys::Each(keys, algorithm) => {
-                keyed(context, keys.get(row), *algorithm)?.seal(nonce, aad, data)
+                keyed(&mut computed.context, keys.get(row), *algorithm)?.seal(nonce, aad, data)
             }
         };
         tag.copy_from_slice(&made?);
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn open(
         &self,
         row: usize,
         value: &[u8],
         output: &mut [u8],
-        context: &mut Option<AeadContext>,
+        computed: &mut Computed,
     ) -> Result<(), Error> {
         let (nonce, aad) = self.nonce_and_aad(row)?;
         let (body, tag) = value
@@ -160,9 +166,12 @@ impl Call<'_> {
             .ok_or(Error::AuthenticationFailed)?;
         let data = in_out(body, output)?;
         match self.keys {
-            Keys::One(session) => session.open(nonce, aad, data, tag),
+            Keys::One(session) => match session.keyed(body.len()) {
+                Some(key) => computed.count(body, key.open_or_zero(nonce, aad, data, tag)),
+                None => session.open(nonce, aad, data, tag),
+            },
             Keys::Each(keys, algorithm) => {
-                keyed(context, keys.get(row), *algorithm)?.open(nonce, aad, data, tag)
+                keyed(&mut computed.context, keys.get(row), *algorithm)?.open(nonce, aad, data, tag)
             }
         }
     }
@@ -199,18 +208,32 @@ impl Call<'_> {
     }
 
     fn nulls(&self, failures: &Failures) -> Option<NullBuffer> {
-        let rows = self.values.rows();
-        let has_null = (0..rows).any(|row| self.values.get(row).is_none());
-        if !has_null && failures.is_empty() {
+        if !self.values.may_have_nulls() && failures.is_empty() {
             return None;
         }
-        let mut valid: Vec<bool> = (0..rows)
-            .map(|row| self.values.get(row).is_some())
-            .collect();
+        let rows = 0..self.values.rows();
+        let mut valid: Vec<bool> = rows.map(|row| self.values.get(row).is_some()).collect();
         for (row, _) in failures {
             valid[*row] = false;
         }
         Some(NullBuffer::from(valid))
+    }
+}
+
+/// What a run has computed so far.
+#[derive(Default)]
+struct Computed {
+    messages: usize,
+    bytes: usize,
+    /// A context for keys of their own.
+    context: Option<AeadContext>,
+}
+
+impl Computed {
+    fn count<T>(&mut self, value: &[u8], result: T) -> T {
+        self.messages += 1;
+        self.bytes += value.len();
+        result
     }
 }
 

@@ -31,12 +31,14 @@ pub fn test_alone() -> Result<()> {
     Ok(())
 }
 
-/// `make wheel`: builds the wheel for other distributions below `target/wheel/dist`.
+/// `make wheel`: builds the wheel for other distributions below `target/wheel/dist`, and installs it into
+/// `target/wheel/measured` for the benchmark.
 pub fn build() -> Result<()> {
     let metadata = tool::Metadata::load()?;
     let (root, target) = (&metadata.workspace_root, &metadata.target_directory);
     let tools = tools(root, target)?;
     let wheel = wheel(root, target, &tools, "--portable")?;
+    install(&tools, &wheel, &target.join("wheel/measured"))?;
     println!("{}", wheel.display());
     Ok(())
 }
@@ -44,17 +46,7 @@ pub fn build() -> Result<()> {
 fn test(root: &Path, target: &Path, kind: &str, report: &mut Report) -> Result<()> {
     let tools = tools(root, target)?;
     let wheel = wheel(root, target, &tools, kind)?;
-    let environment = target.join("wheel/environment");
-    tool::remove_dir(&environment)?;
-    let mut make = Command::new("python3");
-    make.args(["-m", "venv", "--without-pip"]).arg(&environment);
-    tool::status(&mut make)?;
-    let python = environment.join("bin/python");
-    let mut pip = Command::new(tools.join("bin/python"));
-    pip.args(["-m", "pip", "--quiet", "--python"]).arg(&python);
-    pip.args(["install", "--no-index", "--no-deps"]).arg(&wheel);
-    tool::status(&mut pip)?;
-    share_packages(&tools, &python)?;
+    let python = install(&tools, &wheel, &target.join("wheel/environment"))?;
     lints(root, &tools, &python)?;
 
     let mut tests = Command::new(&python);
@@ -76,18 +68,45 @@ fn test(root: &Path, target: &Path, kind: &str, report: &mut Report) -> Result<(
     report.verdict()
 }
 
+/// Makes an environment with the wheel, and returns its interpreter.
+fn install(tools: &Path, wheel: &Path, environment: &Path) -> Result<PathBuf> {
+    tool::remove_dir(environment)?;
+    let mut make = Command::new("python3");
+    make.args(["-m", "venv", "--without-pip"]).arg(environment);
+    tool::status(&mut make)?;
+    let python = environment.join("bin/python");
+    let mut pip = Command::new(tools.join("bin/python"));
+    pip.args(["-m", "pip", "--quiet", "--python"]).arg(&python);
+    pip.args(["install", "--no-index", "--no-deps"]).arg(wheel);
+    tool::status(&mut pip)?;
+    share_packages(tools, &python)?;
+    Ok(python)
+}
+
 /// Checks the Python code, its types, and that the type stubs describe what is installed.
 fn lints(root: &Path, tools: &Path, python: &Path) -> Result<()> {
     let run = |program: &Path, arguments: &[&str]| {
         tool::status(Command::new(program).args(arguments).current_dir(root))
     };
-    run(&tools.join("bin/ruff"), &["check", "--quiet", "--no-cache", "python"])?;
-    run(&tools.join("bin/ruff"), &["format", "--quiet", "--no-cache", "--check", "python"])?;
+    run(
+        &tools.join("bin/ruff"),
+        &["check", "--quiet", "--no-cache", "python"],
+    )?;
+    run(
+        &tools.join("bin/ruff"),
+        &["format", "--quiet", "--no-cache", "--check", "python"],
+    )?;
     let types = ["-m", "mypy", "--cache-dir=/dev/null", "python/oarlock"];
     run(python, &types)?;
     // Its own folder would be found before the installed package.
     let mut stubs = Command::new(python);
-    stubs.args(["-m", "mypy.stubtest", "--concise", "oarlock", "--mypy-config-file"]);
+    stubs.args([
+        "-m",
+        "mypy.stubtest",
+        "--concise",
+        "oarlock",
+        "--mypy-config-file",
+    ]);
     tool::status(stubs.arg(root.join("pyproject.toml")).current_dir(tools))
 }
 

@@ -18,6 +18,7 @@ use super::https::Https;
 use super::in_memory::{self, InMemory};
 use super::operations;
 use super::packets::{self, Line};
+use super::python::{CASES_IN_PYTHON, Python};
 use super::server::{Board, Boards, Servers};
 use super::setup::Setup;
 use super::speed::Speed;
@@ -54,6 +55,8 @@ pub(crate) enum Program {
     FileToTls(FileToTls),
     /// The C library.
     CLibrary(CLibrary),
+    /// The Python package.
+    Python(Python),
 }
 
 impl ProgramCase {
@@ -78,6 +81,7 @@ impl ProgramCase {
             Program::Device(device) => device.measure(setup),
             Program::FileToTls(file) => file.measure(setup),
             Program::CLibrary(library) => library.measure(setup),
+            Program::Python(python) => python.measure(setup),
         }
     }
 
@@ -91,6 +95,7 @@ impl ProgramCase {
                 | Program::Device(_)
                 | Program::FileToTls(_)
                 | Program::CLibrary(_)
+                | Program::Python(_)
         )
     }
 
@@ -197,6 +202,10 @@ pub(crate) fn all() -> Vec<ProgramCase> {
     cases.extend(CASES_IN_C.map(|(name, library)| ProgramCase {
         name: name.to_owned(),
         program: Program::CLibrary(library),
+    }));
+    cases.extend(CASES_IN_PYTHON.map(|(name, python)| ProgramCase {
+        name: name.to_owned(),
+        program: Program::Python(python),
     }));
     cases
 }
@@ -488,7 +497,7 @@ const fn nginx(workers: usize, has_daemon: bool) -> Server {
 pub(crate) fn are_named_by(pattern: &str) -> bool {
     [
         "ssh", "https", "tls-", "openssl-", "file", "pipe", "server", "hostile", "packet",
-        "device", "c-", "evp-",
+        "device", "c-", "evp-", "python-",
     ]
     .iter()
     .any(|prefix| pattern.starts_with(prefix))

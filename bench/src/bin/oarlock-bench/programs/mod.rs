@@ -13,6 +13,7 @@
 //! packets/        many packets in one call: no program of its own, but measured as they are
 //! file_to_tls.rs  a file over TLS in one call  device.rs   the framework over boards
 //! c_library.rs    the C library, as a program in C has it
+//! python/         the Python package
 //! compared.rs     what came out               data.rs     files in memory
 //! setup.rs        the two configurations, proof that ours is used
 //! ```
@@ -38,6 +39,7 @@ pub(crate) mod in_memory;
 mod link;
 pub(crate) mod operations;
 pub(crate) mod packets;
+pub(crate) mod python;
 pub(crate) mod server;
 mod setup;
 mod speed;
@@ -66,7 +68,7 @@ against cp, age, rage (cargo xtask peers), openssl enc and gpg; file-many-* 10,0
 loops of rage and age over 500 of them, files a second; server-*, oarlock serve on one CPU and its clients on another;
 hostile-*, a client that attacks the server, compared with one that does not; packet-*, many packets in one
 call, from 16 bytes to 64 KiB or as --size says; device-*, requests to the framework, alone and on simulated boards; c-*, the
-C library against the Rust one and EVP. They take minutes, so only a pattern that begins as their names do measures
+C library against the Rust one and EVP; python-*, the Python package against `cryptography`. They take minutes, so only a pattern that begins as their names do measures
 them: --case 'ssh-*', --targets='file-*'. Of the other options, --class, --quick, --json and --record count.
 
 Never slower: --targets='class-*' measures every cipher at every size against every peer, openssl speed, ssh, scp, curl

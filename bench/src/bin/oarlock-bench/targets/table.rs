@@ -17,6 +17,7 @@ use crate::programs::file_to_tls::{SSL_WRITE, SSL_WRITE_LONG};
 use crate::programs::handshakes::ONE_PROCESS;
 use crate::programs::in_memory::STOCK_X25519;
 use crate::programs::operations::AWS_LC;
+use crate::programs::python::{COMMAND, CRYPTOGRAPHY, MILLISECOND, TWO_THREADS};
 use crate::programs::server::{
     ALL, AT_FIRST, FULL_QUEUE, HONEST, LIBRARY, PAPER, PEAK, PLAINTEXT, TWO_THIRDS,
 };
@@ -298,7 +299,7 @@ fn kept_all(names: &[String]) -> &'static [&'static str] {
 }
 
 /// The names of the other sides of whole programs.
-const SIDES: [&str; 28] = [
+const SIDES: [&str; 32] = [
     "age",
     "cat",
     "cp",
@@ -307,11 +308,14 @@ const SIDES: [&str; 28] = [
     ALLOWED,
     AT_FIRST,
     AWS_LC,
+    COMMAND,
     CPU,
+    CRYPTOGRAPHY,
     FULL_QUEUE,
     HOLLOW,
     HONEST,
     LIBRARY,
+    MILLISECOND,
     NEIGHBOUR,
     ONE,
     ONE_PROCESS,
@@ -326,6 +330,7 @@ const SIDES: [&str; 28] = [
     STOCK_X25519,
     SUM,
     TWO_THIRDS,
+    TWO_THREADS,
     WITHOUT,
 ];
 
