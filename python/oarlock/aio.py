@@ -30,6 +30,9 @@ def _jobs() -> tuple[asyncio.AbstractEventLoop, Jobs]:
     known = _of_loops.get(loop)
     if known is not None and known[0] == os.getpid():
         return loop, known[1]
+    # Its jobs that have not ended hold futures, and these hold the loop.
+    for other in [other for other in _of_loops if other.is_closed()]:
+        del _of_loops[other]
     jobs = Jobs()
     loop.add_reader(jobs.fileno(), jobs.drain)
     _of_loops[loop] = os.getpid(), jobs
@@ -39,30 +42,33 @@ def _jobs() -> tuple[asyncio.AbstractEventLoop, Jobs]:
 def _submit(name: str, *arguments) -> asyncio.Future[bytes]:
     loop, jobs = _jobs()
     future = loop.create_future()
-    getattr(jobs, name)(future, *arguments)
+    try:
+        getattr(jobs, name)(future, *arguments)
+    except Exception as error:
+        future.set_exception(error)
     return future
 
 
-async def sign(key: PrivateKey, data, scheme: str | None = None) -> bytes:
+def sign(key: PrivateKey, data, scheme: str | None = None) -> asyncio.Future[bytes]:
     """Sign a message, like ``PrivateKey.sign``."""
-    return await _submit("sign", key, data, scheme)
+    return _submit("sign", key, data, scheme)
 
 
-async def sign_digest(key: PrivateKey, digest, scheme: str | None = None) -> bytes:
+def sign_digest(key: PrivateKey, digest, scheme: str | None = None) -> asyncio.Future[bytes]:
     """Sign the digest of a message, like ``PrivateKey.sign_digest``."""
-    return await _submit("sign_digest", key, digest, scheme)
+    return _submit("sign_digest", key, digest, scheme)
 
 
-async def exchange(key: PrivateKey, peer: PublicKey) -> bytes:
+def exchange(key: PrivateKey, peer: PublicKey) -> asyncio.Future[bytes]:
     """Agree on a secret, like ``PrivateKey.exchange``."""
-    return await _submit("exchange", key, peer)
+    return _submit("exchange", key, peer)
 
 
-async def decapsulate(key: PrivateKey, ciphertext) -> bytes:
+def decapsulate(key: PrivateKey, ciphertext) -> asyncio.Future[bytes]:
     """Return the secret of an ML-KEM ciphertext, like ``PrivateKey.decapsulate``."""
-    return await _submit("decapsulate", key, ciphertext)
+    return _submit("decapsulate", key, ciphertext)
 
 
-async def decrypt(key: PrivateKey, ciphertext, scheme: str = "rsa-oaep-sha256") -> bytes:
+def decrypt(key: PrivateKey, ciphertext, scheme: str = "rsa-oaep-sha256") -> asyncio.Future[bytes]:
     """Decrypt with an RSA key, like ``PrivateKey.decrypt``."""
-    return await _submit("decrypt", key, ciphertext, scheme)
+    return _submit("decrypt", key, ciphertext, scheme)

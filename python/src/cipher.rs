@@ -24,10 +24,10 @@ use crate::region::{NewBytes, Region};
 /// >>> cipher.seek(0)
 /// >>> cipher.update(secret)
 /// b'attack at dawn'
-#[pyclass(frozen, module = "oarlock")]
-pub struct CTR(Mutex<AcceleratedCtr<AnyStream>>);
+#[pyclass(frozen, module = "oarlock", name = "CTR")]
+pub struct Ctr(Mutex<AcceleratedCtr<AnyStream>>);
 
-impl CTR {
+impl Ctr {
     fn lock(&self) -> MutexGuard<'_, AcceleratedCtr<AnyStream>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -43,7 +43,7 @@ impl CTR {
 }
 
 #[pymethods]
-impl CTR {
+impl Ctr {
     #[new]
     #[pyo3(signature = (key, iv, algorithm=None))]
     fn new(
@@ -122,11 +122,11 @@ impl CTR {
 }
 
 /// AES-CBC (SP 800-38A) with PKCS#7 padding, for existing formats. It authenticates nothing: use AESGCM in new ones.
-#[pyclass(frozen, module = "oarlock")]
-pub struct CBC(Zeroizing<Vec<u8>>);
+#[pyclass(frozen, module = "oarlock", name = "CBC")]
+pub struct Cbc(Zeroizing<Vec<u8>>);
 
 #[pymethods]
-impl CBC {
+impl Cbc {
     #[new]
     fn new(key: &Bound<'_, PyAny>) -> PyResult<Self> {
         let key = Input::new(key, "key")?;
@@ -178,7 +178,7 @@ impl CBC {
     }
 }
 
-impl CBC {
+impl Cbc {
     fn crypt<'py>(
         &self,
         py: Python<'py>,

@@ -22,10 +22,10 @@ const SLOWER: usize = 4;
 /// >>> mac = HMAC(b"key", b"message", "sha256")
 /// >>> mac.hexdigest()[:16]
 /// '6e9ef29b75fffc5b'
-#[pyclass(frozen, module = "oarlock")]
-pub struct HMAC(Mutex<Hmac>);
+#[pyclass(frozen, module = "oarlock", name = "HMAC")]
+pub struct KeyedHmac(Mutex<Hmac>);
 
-impl HMAC {
+impl KeyedHmac {
     fn with<T>(&self, work: impl FnOnce(&mut Hmac) -> T) -> T {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -48,7 +48,7 @@ impl HMAC {
 }
 
 #[pymethods]
-impl HMAC {
+impl KeyedHmac {
     #[new]
     #[pyo3(signature = (key, msg=None, digestmod="sha256"))]
     fn new(

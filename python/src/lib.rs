@@ -42,11 +42,11 @@ mod _oarlock {
     #[pymodule_export]
     use super::age::{AgeReader, AgeWriter};
     #[pymodule_export]
-    use super::cipher::{CBC, CTR};
+    use super::cipher::{Cbc, Ctr};
     #[pymodule_export]
     use super::columns::{Column, ColumnResult, open_many, seal_many};
     #[pymodule_export]
-    use super::hmac::HMAC;
+    use super::hmac::KeyedHmac;
     #[pymodule_export]
     use super::jobs::Jobs;
     #[pymodule_export]

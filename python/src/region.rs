@@ -39,7 +39,7 @@ impl<'py> NewBytes<'py> {
         Ok(Self { object, start, len })
     }
 
-    /// Returns the bytes. Whoever asks writes all of them before the object is released to Python.
+    /// Returns the bytes. The caller writes all of them before Python gets the object.
     pub fn bytes(&mut self) -> &mut [u8] {
         // SAFETY: `len` bytes from `start` belong to the object, which nobody else has. Their values are whatever Python's
         // allocator, an opaque function, left there.

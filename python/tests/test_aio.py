@@ -4,6 +4,7 @@ import asyncio
 import gc
 import os
 import threading
+import weakref
 
 import pytest
 
@@ -125,5 +126,14 @@ def test_a_loop_that_ends_with_jobs_under_way():
             asyncio.ensure_future(aio.sign(key, b"message"))
         await asyncio.sleep(0)
 
+    loops = []
     for _ in range(3):
-        asyncio.run(main())
+        loop = asyncio.new_event_loop()
+        loop.run_until_complete(main())
+        loop.close()
+        loops.append(weakref.ref(loop))
+        del loop
+    asyncio.run(main())
+    gc.collect()
+    # Those that have ended are forgotten, with their jobs.
+    assert [loop() for loop in loops] == [None] * 3

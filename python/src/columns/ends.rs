@@ -60,6 +60,11 @@ impl Ends {
         {
             return Ok(Self::Fixed { rows, width });
         }
+        if let (Some(offsets), Direction::Encrypt) = (values.offsets(), direction)
+            && let Some(ends) = sealed(offsets)?
+        {
+            return Ok(Self::Small(ends));
+        }
         let of_row = |row| values.get(row).map_or(0, |value| result_bytes(value.len()));
         match offsets(rows, of_row, i32::MAX as usize)? {
             Some(ends) => Ok(Self::Small(ends)),
@@ -121,6 +126,25 @@ impl Ends {
         }
         low.max(start + 1)
     }
+}
+
+/// Returns the offsets of sealed values out of those of the values, or `None` if the last does not fit.
+fn sealed(offsets: &[i32]) -> Result<Option<Vec<i32>>, TryReserveError> {
+    let begin = offsets.first().copied().unwrap_or(0);
+    let span = offsets.last().map_or(0, |end| end - begin).get();
+    let total = span.saturating_add(TAG.saturating_mul(offsets.len()));
+    if i32::try_from(total).is_err() {
+        return Ok(None);
+    }
+    let mut ends = reserved(offsets.len())?;
+    let tags = (0_i32..).step_by(TAG);
+    ends.extend(
+        offsets
+            .iter()
+            .zip(tags)
+            .map(|(end, tags)| end - begin + tags),
+    );
+    Ok(Some(ends))
 }
 
 /// Returns the offsets of rows with these lengths, or `None` if the last is beyond `most`.

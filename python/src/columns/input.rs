@@ -133,6 +133,14 @@ impl Values {
         self.starts.last().copied().unwrap_or(0)
     }
 
+    /// Returns the offsets of a column in one chunk without nulls, if it has such.
+    pub fn offsets(&self) -> Option<&[i32]> {
+        match &self.chunks[..] {
+            [Chunk::Binary(array)] if array.null_count() == 0 => Some(array.value_offsets()),
+            _ => None,
+        }
+    }
+
     /// Whether a value may be null.
     pub fn may_have_nulls(&self) -> bool {
         self.chunks.iter().any(|chunk| match chunk {
@@ -198,7 +206,7 @@ fn one_array(name: &str, capsules: &Bound<'_, PyAny>) -> PyResult<Chunk> {
             FFI_ArrowSchema::empty(),
         )
     }?;
-    // SAFETY: as above.
+    // SAFETY: the second capsule of the pair holds an array, by the same interface.
     let array = unsafe { take(&pair.get_item(1)?, c"arrow_array", FFI_ArrowArray::empty()) }?;
     if array.is_released() || schema.release().is_none() {
         return Err(PyValueError::new_err(format!(
@@ -212,7 +220,7 @@ fn one_array(name: &str, capsules: &Bound<'_, PyAny>) -> PyResult<Chunk> {
 }
 
 fn stream(name: &str, capsule: &Bound<'_, PyAny>) -> PyResult<Vec<Chunk>> {
-    // SAFETY: as above.
+    // SAFETY: a capsule of this name holds a stream, by the same interface.
     let stream = unsafe {
         take(
             capsule,

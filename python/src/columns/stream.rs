@@ -34,6 +34,8 @@ pub fn of(array: &ArrayRef) -> FFI_ArrowArrayStream {
     }
 }
 
+/// # Safety
+/// `stream` is one that `of` made and nobody has released, and `schema` is a place for a schema.
 unsafe extern "C" fn get_schema(
     stream: *mut FFI_ArrowArrayStream,
     schema: *mut FFI_ArrowSchema,
@@ -50,6 +52,8 @@ unsafe extern "C" fn get_schema(
     }
 }
 
+/// # Safety
+/// `stream` is as for `get_schema`, no other call uses it, and `array` is a place for an array.
 unsafe extern "C" fn get_next(
     stream: *mut FFI_ArrowArrayStream,
     array: *mut FFI_ArrowArray,
@@ -70,10 +74,14 @@ unsafe extern "C" fn get_next(
     0
 }
 
+/// # Safety
+/// Nothing is required.
 unsafe extern "C" fn get_last_error(_stream: *mut FFI_ArrowArrayStream) -> *const c_char {
     ptr::null()
 }
 
+/// # Safety
+/// `stream` is as for `get_schema`, and nobody uses it afterwards.
 unsafe extern "C" fn release(stream: *mut FFI_ArrowArrayStream) {
     // SAFETY: the consumer passes a stream of `of`, once.
     unsafe {

@@ -44,7 +44,7 @@ pub(crate) struct Args {
 /// The types of private keys that it makes.
 #[derive(Clone, Copy, ValueEnum)]
 enum Made {
-    /// Of 2048 bits
+    /// An RSA key of 2048 bits
     Rsa,
     P256,
     P384,
