@@ -5,7 +5,31 @@ from typing import Any, Literal, final
 # Anything with the buffer protocol: collections.abc.Buffer is there from Python 3.12 on.
 from typing_extensions import Buffer
 
-__all__: list[str]
+__all__ = [
+    "AESGCM",
+    "CBC",
+    "CTR",
+    "HMAC",
+    "AgeReader",
+    "AgeWriter",
+    "AuthenticationFailed",
+    "ChaCha20Poly1305",
+    "Column",
+    "ColumnResult",
+    "DecryptionFailed",
+    "Error",
+    "FileError",
+    "InvalidSignature",
+    "JobFailed",
+    "Jobs",
+    "PrivateKey",
+    "PublicKey",
+    "QueueFull",
+    "__version__",
+    "generate_key",
+    "open_many",
+    "seal_many",
+]
 __version__: str
 
 class Error(Exception): ...

@@ -2,7 +2,9 @@
 
 >>> import asyncio, oarlock, oarlock.aio
 >>> key = oarlock.PrivateKey.generate("P-256")
->>> signature = asyncio.run(oarlock.aio.sign(key, b"message"))
+>>> async def main():
+...     return await oarlock.aio.sign(key, b"message")
+>>> signature = asyncio.run(main())
 >>> key.public_key().verify(signature, b"message")
 
 Each call submits a job to the accelerator's pool, where requests that wait together are computed in SIMD lanes. The event loop
