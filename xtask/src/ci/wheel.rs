@@ -7,14 +7,38 @@ use std::time::Instant;
 use super::report::{Ended, Report};
 use crate::tool::{self, Result};
 
+/// Debian 11, 12 and 13, with Python 3.9, 3.11 and 3.13, and OpenSSL 1.1, 3.0 and 3.5.
+const SUITES: [&str; 3] = ["bullseye", "bookworm", "trixie"];
+/// What the wheel for other distributions may have.
+const BYTES_MAX: u64 = 25 << 20;
+
 /// Packs what the workspace's build made, and tests it.
 pub fn check(root: &Path, target: &Path, report: &mut Report) -> Result<()> {
-    test(root, target, "--debug", report)
+    test(root, target, "--debug", report).map(drop)
 }
 
 /// Builds the wheel for other distributions, and tests it.
 pub fn check_portable(root: &Path, target: &Path, report: &mut Report) -> Result<()> {
-    test(root, target, "--portable", report)
+    let wheel = test(root, target, "--portable", report)?;
+    let bytes = std::fs::metadata(&wheel).map_or(0, |it| it.len());
+    println!("{}: {bytes} bytes", wheel.display());
+    if bytes > BYTES_MAX {
+        return Err(format!(
+            "the wheel has {bytes} bytes, more than {BYTES_MAX}"
+        ));
+    }
+    if !tool::is_root() {
+        println!("not tried in other distributions, which needs root");
+        return Ok(());
+    }
+    tool::status(Command::new(root.join("scripts/system-packages")).arg("packages"))?;
+    for suite in SUITES {
+        let mut script = Command::new("sh");
+        script.arg(root.join("xtask/src/ci/root.sh")).arg(suite);
+        tool::status(script.arg(&wheel).arg(target.join("wheel/roots")))?;
+        println!("{suite}: installed and used");
+    }
+    Ok(())
 }
 
 /// `cargo xtask wheel --test`: what [`check`] does, alone.
@@ -43,7 +67,8 @@ pub fn build() -> Result<()> {
     Ok(())
 }
 
-fn test(root: &Path, target: &Path, kind: &str, report: &mut Report) -> Result<()> {
+/// Returns the wheel that was tested.
+fn test(root: &Path, target: &Path, kind: &str, report: &mut Report) -> Result<PathBuf> {
     let tools = tools(root, target)?;
     let wheel = wheel(root, target, &tools, kind)?;
     let python = install(&tools, &wheel, &target.join("wheel/environment"))?;
@@ -65,7 +90,8 @@ fn test(root: &Path, target: &Path, kind: &str, report: &mut Report) -> Result<(
             fault: (!done.status.success()).then(|| done.status.to_string()),
         },
     );
-    report.verdict()
+    report.verdict()?;
+    Ok(wheel)
 }
 
 /// Makes an environment with the wheel, and returns its interpreter.
