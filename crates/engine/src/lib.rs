@@ -35,6 +35,8 @@ pub mod plan;
 mod random;
 #[cfg(feature = "rsa")]
 pub mod rsa;
+#[cfg(feature = "rsa")]
+pub mod schedule;
 #[cfg(test)]
 mod testing;
 mod work;

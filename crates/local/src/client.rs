@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, TryLockError};
 use std::time::Duration;
 
 use oarlock::rsa::{AcceleratedRsa, RsaPublicKey};
+use oarlock_engine::learn::Period;
 use rustix::cmsg_space;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendFlags, recvmsg,
@@ -33,6 +34,7 @@ pub struct Visit<'a> {
     client: &'a Client,
     rsa: &'a AcceleratedRsa,
     place: Arc<Place>,
+    period: Period,
 }
 
 /// The state for one key.
@@ -64,10 +66,12 @@ impl Client {
     pub fn visit<'a>(&'a self, rsa: &'a AcceleratedRsa) -> Option<Visit<'a>> {
         let place = self.place(rsa.key().public_key())?;
         let is_awaited = place.board.get().is_some_and(Board::is_waited_at);
-        place.visits.is_next(is_awaited).then_some(Visit {
+        let period = place.visits.next(is_awaited)?;
+        Some(Visit {
             client: self,
             rsa,
             place,
+            period,
         })
     }
 
@@ -121,13 +125,18 @@ impl Visit<'_> {
     /// `None` if the caller is to compute it alone. Waits for others for at most 4 ms, or 16 ms if the key has more than
     /// 2048 bits; and for at most 250 ms if another process stops while it computes.
     pub fn power(self, number: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
-        let Self { client, rsa, place } = self;
+        let Self {
+            client,
+            rsa,
+            place,
+            period,
+        } = self;
         let board = match place.board.get() {
             Some(board) => board,
             None => match joined(&client.path, rsa) {
                 Ok(board) => place.board.get_or_init(|| board),
                 Err(_) => {
-                    place.visits.failed();
+                    place.visits.failed(period);
                     return None;
                 }
             },
@@ -145,11 +154,11 @@ impl Visit<'_> {
                 None
             }
             Outcome::Full => {
-                place.visits.refused();
+                place.visits.refused(period);
                 None
             }
             Outcome::Failed => {
-                place.visits.failed();
+                place.visits.failed(period);
                 None
             }
         }

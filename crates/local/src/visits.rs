@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use oarlock_engine::learn::{BackOff, Breaker, BreakerRule, Skips};
+use oarlock_engine::learn::{BackOff, Breaker, BreakerRule, Period, Skips};
 
 /// The results of the last visits.
 #[derive(Default)]
@@ -36,12 +36,12 @@ const FAILURES: BreakerRule = BreakerRule {
 const VISIT_MAX: Duration = Duration::from_secs(1);
 
 impl Visits {
-    /// Whether the next request makes a visit. `is_awaited` says that another process waits now.
-    pub(crate) fn is_next(&self, is_awaited: bool) -> bool {
+    /// Returns the period of a visit if the next request makes one. `is_awaited` says that another process waits now.
+    pub(crate) fn next(&self, is_awaited: bool) -> Option<Period> {
         if !is_awaited && !self.alone.take_turn() {
-            return false;
+            return None;
         }
-        self.breaker.is_closed() || self.breaker.begin_trial(self.now(), VISIT_MAX)
+        self.breaker.admit(self.now(), VISIT_MAX)
     }
 
     /// Records whether a visit met other processes.
@@ -63,13 +63,13 @@ impl Visits {
     }
 
     /// Records a failure: there is no server, or a process did not continue.
-    pub(crate) fn failed(&self) {
-        self.breaker.failed(self.now(), FAILURES);
+    pub(crate) fn failed(&self, visit: Period) {
+        self.breaker.failed(visit, self.now(), FAILURES);
     }
 
     /// Records that the board was full, which says nothing about other processes.
-    pub(crate) fn refused(&self) {
-        self.breaker.refused();
+    pub(crate) fn refused(&self, visit: Period) {
+        self.breaker.refused(visit);
     }
 
     fn now(&self) -> Duration {
@@ -97,7 +97,7 @@ mod tests {
     fn asked(visits: &Visits, count: usize, mut visit: impl FnMut(&Visits)) -> usize {
         let mut asked = 0;
         for _ in 0..count {
-            if visits.is_next(false) {
+            if visits.next(false).is_some() {
                 asked += 1;
                 visit(visits);
             }
@@ -110,7 +110,7 @@ mod tests {
         let visits = Visits::default();
         let lonely = asked(&visits, 1000, |visits| visits.met(false));
         assert!((10..30).contains(&lonely), "{lonely}");
-        while !visits.is_next(false) {}
+        while visits.next(false).is_none() {}
         visits.met(true);
         assert_eq!(asked(&visits, 1000, |visits| visits.met(true)), 1000);
     }
@@ -131,21 +131,22 @@ mod tests {
     #[test]
     fn what_fails_is_tried_again_later() {
         let visits = Visits::default();
-        assert!(visits.is_next(false));
-        visits.failed();
-        assert!(!visits.is_next(false));
+        let (first, late) = (visits.next(false).unwrap(), visits.next(false).unwrap());
+        visits.failed(first);
+        assert_eq!(visits.next(false), None);
         std::thread::sleep(PAUSE);
-        assert!(visits.is_next(false));
-        assert!(!visits.is_next(false), "one at a time");
-        visits.refused();
-        assert!(visits.is_next(false));
-        visits.failed();
+        let trial = visits.next(false).unwrap();
+        assert_eq!(visits.next(false), None, "one at a time");
+        // The end of a visit that began earlier ends no trial.
+        visits.failed(late);
+        visits.refused(trial);
+        let trial = visits.next(false).unwrap();
+        visits.failed(trial);
         std::thread::sleep(PAUSE);
-        assert!(!visits.is_next(false), "longer");
+        assert_eq!(visits.next(false), None, "longer");
         visits.met(true);
-        assert!(visits.is_next(false));
-        visits.failed();
+        visits.failed(visits.next(false).unwrap());
         std::thread::sleep(PAUSE);
-        assert!(visits.is_next(false));
+        assert!(visits.next(false).is_some());
     }
 }

@@ -22,9 +22,8 @@ use std::time::{Duration, Instant};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use super::health::{Admission, Fault, Health};
 use super::local::{Entry, Home, Local, wake};
-use super::member::{Check, Estimate, Member};
+use super::member::{Check, Estimate, Member, RULES};
 use super::parcel::{Content, Flight, Parcel};
 use super::request::{Answer, OperationStats, Place};
 use super::watch::{Watch, Watched};
@@ -32,7 +31,9 @@ use crate::Error;
 use crate::costs::published::{DeviceState, Other, ShownDevice};
 use crate::device::DeviceError;
 use crate::device::interface::{Bounce, Device, Sink, Task, What};
+use crate::learn::Admission;
 use crate::plan::engine::Engine;
+use crate::schedule::{Fault, Health};
 use crate::work::algorithm::Direction;
 use crate::work::buffers::Buffers;
 use crate::work::operation::Service;
@@ -100,7 +101,8 @@ impl Core {
         let name = device.name().to_owned();
         let health = {
             let mut known = self.health.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(known.entry(name.clone()).or_default())
+            let health = known.entry(name.clone());
+            Arc::clone(health.or_insert_with(|| Arc::new(Mutex::new(Health::new(RULES)))))
         };
         let id = self.next_member.fetch_add(1, Ordering::Relaxed);
         let shown = self.engine.shown.device(&name);
@@ -343,8 +345,9 @@ impl Core {
         };
         let Err(task) = refused else { return Ok(()) };
         task.recall();
-        member.settle(number, self.now(), false);
-        member.with_health(Health::refused);
+        if let Some(given) = member.settle(number, self.now(), false) {
+            member.with_health(|health| health.refused(given));
+        }
         // The caller may have cancelled the request by now.
         match flight.slot.claim(attempt) {
             Some(parcel) => Err(parcel),
@@ -595,8 +598,8 @@ impl Watched for Core {
                 continue;
             }
             let (overdue, due) = member.overdue(now);
-            for (flight, attempt) in overdue {
-                member.failed(now, Fault::Stalled, "it does not answer in time");
+            for (flight, attempt, given) in overdue {
+                member.failed(now, given, Fault::Stalled, "it does not answer in time");
                 self.give_elsewhere(&flight, attempt, &member);
             }
             if let Some(due) = due {
@@ -631,29 +634,32 @@ impl Sink for Attempt {
         };
         let member = &self.member;
         let number = self.number.load(Ordering::Acquire);
-        let settled = member.settle(number, core.now(), result.is_ok());
+        let now = core.now();
+        let settled = member.settle(number, now, result.is_ok());
         let claimed = self.flight.slot.claim(self.attempt.load(Ordering::Relaxed));
-        let (Some(settled), Some(mut parcel)) = (settled, claimed) else {
-            member.with_health(|health| health.counts.late += 1);
+        let (Some(given), Some(mut parcel)) = (settled, claimed) else {
+            member.with_health(|health| {
+                health.counts.late += 1;
+                // A trial whose caller has cancelled it is followed by another.
+                settled.map(|given| health.unproven(given, false))
+            });
             return;
         };
         match core.judge(member, &mut parcel, bounce, result) {
             Verdict::Done(power) => {
-                let (expected, took) = (settled.expected, settled.took);
-                member.with_health(|health| health.succeeded(expected, took));
+                member.with_health(|health| health.succeeded(now, given));
                 let bytes = parcel.bytes() as u64;
                 member.shown.add(DeviceFigure::Bytes, bytes);
                 let name = Some(Arc::clone(&member.name));
                 core.finish_with(&self.flight, parcel, Ok(()), name, power);
             }
             Verdict::Refused(error) => {
-                let (expected, took) = (settled.expected, settled.took);
-                member.with_health(|health| health.succeeded(expected, took));
+                member.with_health(|health| health.succeeded(now, given));
                 let name = Some(Arc::clone(&member.name));
                 core.finish(&self.flight, parcel, Err(error), name);
             }
             Verdict::Fault(fault, reason) => {
-                member.failed(core.now(), fault, &reason);
+                member.failed(core.now(), given, fault, &reason);
                 parcel.passed.push(member.id);
                 core.dispatch(&self.flight, parcel);
             }

@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-use super::health::{Admission, Fault, Health};
 use super::parcel::Flight;
 use super::rates::{Expected, Rates, Window};
 use crate::costs::published::{DeviceState, ShownDevice};
 use crate::device::interface::{Device, QueueOffer};
+use crate::learn::{Admission, BackOff, BreakerRule};
+use crate::schedule::{Fault, Given, Health, Rules};
 use crate::work::operation::Service;
 use oarlock_threads::page::DeviceFigure;
 
@@ -56,10 +57,7 @@ struct UnderWay {
 pub(super) struct Outstanding {
     pub(super) flight: Arc<Flight>,
     pub(super) attempt: u32,
-    sent: Duration,
-    /// The task is not overdue before this time.
-    due_min: Duration,
-    expected: Duration,
+    given: Given,
     share: Duration,
     /// Whether the device had nothing else when it was sent.
     was_alone: bool,
@@ -69,11 +67,8 @@ pub(super) struct Outstanding {
     bytes: usize,
 }
 
-/// The times of a task that has ended.
-pub(super) struct Settled {
-    pub(super) expected: Duration,
-    pub(super) took: Duration,
-}
+/// A request to be taken away from the device, by its attempt.
+type Overdue = (Arc<Flight>, u32, Given);
 
 /// The expected times of a request on this device.
 #[derive(Clone, Copy)]
@@ -169,10 +164,7 @@ impl Member {
         attempt: u32,
         (service, bytes): (Service, usize),
     ) -> u64 {
-        let due_min = self.with_health(|health| {
-            health.given(now);
-            now + health.patience(estimate.completion)
-        });
+        let given = self.with_health(|health| health.given(now, estimate.completion));
         let share = estimate.expected.share;
         let mut under_way = self.under_way();
         let number = under_way.next;
@@ -183,9 +175,7 @@ impl Member {
             Outstanding {
                 flight: Arc::clone(flight),
                 attempt,
-                sent: now,
-                due_min,
-                expected: estimate.completion,
+                given,
                 share,
                 was_alone,
                 is_lost: false,
@@ -200,7 +190,7 @@ impl Member {
     }
 
     /// Removes a task that was answered or returned. `None` if it was settled before.
-    pub(super) fn settle(&self, number: u64, now: Duration, is_measured: bool) -> Option<Settled> {
+    pub(super) fn settle(&self, number: u64, now: Duration, is_measured: bool) -> Option<Given> {
         let mut under_way = self.under_way();
         let task = under_way.tasks.remove(&number)?;
         let is_busy = !under_way.tasks.is_empty();
@@ -212,29 +202,25 @@ impl Member {
         drop(under_way);
         self.pending_ns
             .fetch_sub(task.share.as_nanos() as u64, Ordering::Relaxed);
-        let took = now.saturating_sub(task.sent);
         if is_measured && !task.is_lost && task.was_alone {
             self.rates
-                .learn_alone(now, (task.service, task.bytes), took);
+                .learn_alone(now, (task.service, task.bytes), task.given.took(now));
         }
-        Some(Settled {
-            expected: task.expected,
-            took,
-        })
+        Some(task.given)
     }
 
     /// Returns overdue tasks, each once, and when the next becomes overdue. They still count as the device's until it
     /// answers.
-    pub(super) fn overdue(&self, now: Duration) -> (Vec<(Arc<Flight>, u32)>, Option<Duration>) {
-        let patience = self.with_health(|health| health.patience_by_now());
+    pub(super) fn overdue(&self, now: Duration) -> (Vec<Overdue>, Option<Duration>) {
+        let patience = self.with_health(|health| health.patience());
         let mut under_way = self.under_way();
         let mut overdue = Vec::new();
         let mut next: Option<Duration> = None;
         for task in under_way.tasks.values_mut().filter(|task| !task.is_lost) {
-            let due = task.due_min.max(task.sent + patience.of(task.expected));
+            let due = task.given.due(patience);
             if due <= now {
                 task.is_lost = true;
-                overdue.push((Arc::clone(&task.flight), task.attempt));
+                overdue.push((Arc::clone(&task.flight), task.attempt, task.given));
             } else {
                 next = Some(next.map_or(due, |next| next.min(due)));
             }
@@ -280,8 +266,8 @@ impl Member {
         }
     }
 
-    pub(super) fn failed(&self, now: Duration, fault: Fault, reason: &str) {
-        if self.with_health(|health| health.failed(now, fault)) {
+    pub(super) fn failed(&self, now: Duration, given: Given, fault: Fault, reason: &str) {
+        if self.with_health(|health| health.failed(now, given, fault)) {
             log::warn!(
                 "device {}: {reason}; it gets no requests for a while",
                 self.name
@@ -295,3 +281,24 @@ impl Member {
             .unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// Three failures in a row open the breaker, for 50 ms at first and up to 51 s.
+const FAILURES: BreakerRule = BreakerRule {
+    failures_max: 3,
+    trials: 3,
+    pause_ns: BackOff::doubling(OPEN_NS_MIN, OPEN_NS_MIN << 10),
+};
+/// One breach opens it, for longer: the next one may go unnoticed.
+const BREACHES: BreakerRule = BreakerRule {
+    failures_max: 1,
+    trials: FAILURES.trials,
+    pause_ns: BackOff::doubling(20 * OPEN_NS_MIN, 20 * (OPEN_NS_MIN << 10)),
+};
+const OPEN_NS_MIN: u64 = 50_000_000;
+pub(super) const RULES: Rules = Rules {
+    failures: FAILURES,
+    stalls: FAILURES,
+    breaches: BREACHES,
+    limit_min: Duration::ZERO,
+    doublings_max: 10,
+};

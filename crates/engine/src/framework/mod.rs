@@ -27,12 +27,11 @@
 //! ```
 
 // request.rs: requests and answers. session.rs: the interface to keys. parcel.rs: requests, keys and positions. core.rs:
-// requests in flight. member.rs: a device. health.rs: whether it gets requests. rates.rs: its speed. local.rs: the CPU's
-// queue. watch.rs: the thread that polls devices. blocking.rs: devices without a queue.
+// requests in flight. member.rs: a device. rates.rs: its speed. local.rs: the CPU's queue. watch.rs: the thread that polls
+// devices. blocking.rs: devices without a queue.
 
 mod blocking;
 mod core;
-mod health;
 mod local;
 mod member;
 mod parcel;

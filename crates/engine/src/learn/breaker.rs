@@ -6,6 +6,8 @@
 //! half open  one trial at a time. `trials` that succeed close it, one that fails opens it
 //! ```
 //!
+//! A result counts only for the [`Period`] in which its request was admitted.
+//!
 //! The caller chooses the origin of times. Each call passes the rule, which may depend on the kind of failure.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -29,14 +31,20 @@ pub struct BreakerRule {
 pub struct Breaker {
     /// Failures in a row while it is closed.
     failures: AtomicU32,
-    /// Openings since it last closed.
+    /// Openings since a success closed it.
     openings: AtomicU32,
     /// Trials that succeeded since it opened.
     succeeded: AtomicU32,
     is_on_trial: AtomicBool,
     /// Nanoseconds until the next trial may begin; 0 while it is closed.
     until_ns: AtomicU64,
+    period: AtomicU32,
 }
+
+/// The period of a breaker in which a request was admitted: until it opens, or one trial. The result of a request counts
+/// only if it arrives within its period. So one that was under way when the breaker opened ends no trial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Period(u32);
 
 /// Whether a request is admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +53,7 @@ pub enum Admission {
     No,
     /// The breaker is closed.
     Yes,
-    /// A trial is due, and has to [begin](Breaker::begin_trial).
+    /// A trial is due. It begins with a request that is [admitted](Breaker::admit).
     Trial,
 }
 
@@ -75,37 +83,51 @@ impl Breaker {
         }
     }
 
-    /// Begins a trial if one is due, and returns whether it did. If its result is never recorded, the next one is due
-    /// after `limit`.
-    pub fn begin_trial(&self, now: Duration, limit: Duration) -> bool {
+    /// Admits a request, which begins a trial if one is due. Returns the period that its result is recorded with, or
+    /// `None` if it is not admitted. If the result of a trial is never recorded, the next trial is due after `limit`.
+    pub fn admit(&self, now: Duration, limit: Duration) -> Option<Period> {
+        // The period is read first, so that it is never later than the state. It changes after the state.
+        let period = self.period.load(Ordering::Acquire);
         let until = self.until_ns.load(Ordering::Relaxed);
+        if until == 0 {
+            return Some(Period(period));
+        }
         let next = ns(now.saturating_add(limit));
         let order = Ordering::Relaxed;
         // Of several threads, one begins the trial.
-        let begins = until != 0
-            && ns(now) >= until
+        let begins = ns(now) >= until
             && self
                 .until_ns
                 .compare_exchange(until, next, order, order)
                 .is_ok();
-        if begins {
-            self.is_on_trial.store(true, Ordering::Relaxed);
-        }
-        begins
+        begins.then(|| {
+            self.is_on_trial.store(true, order);
+            let before = self.period.fetch_add(1, Ordering::AcqRel);
+            Period(before.wrapping_add(1))
+        })
     }
 
-    /// Records that a trial did not take place, so that another may begin.
-    pub fn refused(&self) {
-        if self.is_on_trial.swap(false, Ordering::Relaxed) {
+    /// Records that a request has no result, or one that says nothing. A trial did not take place then, and another may
+    /// begin.
+    pub fn refused(&self, period: Period) {
+        if self.is_current(period) && self.is_on_trial.swap(false, Ordering::Relaxed) {
             self.until_ns.store(AT_ONCE, Ordering::Relaxed);
         }
     }
 
     /// Records a success. Returns whether it closed the breaker.
-    pub fn succeeded(&self, rule: BreakerRule) -> bool {
-        // Usually there are no failures, and nothing is written.
-        if self.failures.load(Ordering::Relaxed) != 0 {
-            self.failures.store(0, Ordering::Relaxed);
+    pub fn succeeded(&self, period: Period, rule: BreakerRule) -> bool {
+        if !self.is_current(period) {
+            return false;
+        }
+        if self.is_closed() {
+            // Usually there are no failures, and nothing is written.
+            for count in [&self.failures, &self.openings] {
+                if count.load(Ordering::Relaxed) != 0 {
+                    count.store(0, Ordering::Relaxed);
+                }
+            }
+            return false;
         }
         if !self.is_on_trial.swap(false, Ordering::Relaxed) {
             return false;
@@ -119,8 +141,24 @@ impl Breaker {
         true
     }
 
+    /// Records a success that proves little. It clears no failure. As a trial it closes the breaker, but the next failure
+    /// opens it again, and for longer. Returns whether it closed the breaker.
+    pub fn succeeded_once(&self, period: Period, rule: BreakerRule) -> bool {
+        let is_trial = self.is_current(period) && !self.is_closed();
+        if !is_trial || !self.is_on_trial.swap(false, Ordering::Relaxed) {
+            return false;
+        }
+        let failures = rule.failures_max.saturating_sub(1);
+        self.failures.store(failures, Ordering::Relaxed);
+        self.until_ns.store(0, Ordering::Relaxed);
+        true
+    }
+
     /// Records a failure. Returns whether it opened the breaker.
-    pub fn failed(&self, now: Duration, rule: BreakerRule) -> bool {
+    pub fn failed(&self, period: Period, now: Duration, rule: BreakerRule) -> bool {
+        if !self.is_current(period) {
+            return false;
+        }
         let was_on_trial = self.is_on_trial.swap(false, Ordering::Relaxed);
         if !was_on_trial && !self.is_closed() {
             return false;
@@ -137,6 +175,7 @@ impl Breaker {
         self.succeeded.store(0, Ordering::Relaxed);
         let until = ns(now.saturating_add(pause));
         self.until_ns.store(until, Ordering::Relaxed);
+        self.period.fetch_add(1, Ordering::AcqRel);
         true
     }
 
@@ -147,6 +186,10 @@ impl Breaker {
         }
         self.is_on_trial.store(false, Ordering::Relaxed);
         self.until_ns.store(0, Ordering::Relaxed);
+    }
+
+    fn is_current(&self, period: Period) -> bool {
+        self.period.load(Ordering::Relaxed) == period.0
     }
 
     /// Returns its state. It is half open from the first trial on.
@@ -178,6 +221,7 @@ impl Clone for Breaker {
             succeeded: count(&self.succeeded),
             is_on_trial: AtomicBool::new(false),
             until_ns: AtomicU64::new(self.until_ns.load(Ordering::Relaxed)),
+            period: count(&self.period),
         }
     }
 }
@@ -194,49 +238,110 @@ mod tests {
     };
     const LONG: Duration = Duration::from_secs(60);
 
+    /// Returns the period of a breaker that admits a request, or the next trial, at `now`.
+    fn admitted(breaker: &Breaker, now: Duration) -> Period {
+        breaker.admit(now, LONG).unwrap()
+    }
+
     #[test]
     fn failures_in_a_row_open_it_and_trials_close_it() {
         let breaker = Breaker::default();
-        assert!(!breaker.failed(MS, RULE) && !breaker.failed(MS, RULE));
-        assert!(!breaker.succeeded(RULE), "it was closed");
-        assert!(!breaker.failed(MS, RULE) && !breaker.failed(MS, RULE));
+        let first = admitted(&breaker, MS);
+        let fails = || breaker.failed(first, MS, RULE);
+        assert!(!fails() && !fails());
+        assert!(!breaker.succeeded(first, RULE), "it was closed");
+        assert!(!fails() && !fails());
         assert_eq!(breaker.admission(MS), Admission::Yes);
-        assert!(breaker.failed(MS, RULE));
+        assert!(fails());
         assert_eq!(breaker.state(), BreakerState::Open);
-        assert!(!breaker.failed(MS, RULE), "one that was on its way");
         assert_eq!(breaker.admission(50 * MS), Admission::No);
-        assert!(!breaker.begin_trial(50 * MS, LONG));
+        assert_eq!(breaker.admit(50 * MS, LONG), None);
         for closes in [false, true] {
             assert_eq!(breaker.admission(51 * MS), Admission::Trial);
-            assert!(breaker.begin_trial(51 * MS, LONG));
+            let trial = admitted(&breaker, 51 * MS);
             assert_eq!(breaker.state(), BreakerState::HalfOpen);
-            assert!(!breaker.begin_trial(51 * MS, LONG), "one at a time");
-            assert_eq!(breaker.succeeded(RULE), closes);
+            assert_eq!(breaker.admit(51 * MS, LONG), None, "one at a time");
+            assert_eq!(breaker.succeeded(trial, RULE), closes);
         }
         assert_eq!(breaker.state(), BreakerState::Closed);
+    }
+
+    #[test]
+    fn a_late_result_of_a_request_from_before_it_opened_ends_no_trial() {
+        let breaker = Breaker::default();
+        let early = admitted(&breaker, MS);
+        for _ in 0..RULE.failures_max {
+            breaker.failed(early, MS, RULE);
+        }
+        assert!(!breaker.failed(early, MS, RULE), "it is open already");
+        let trial = admitted(&breaker, 51 * MS);
+        // None of these is the result of the trial, which is under way.
+        assert!(!breaker.failed(early, 51 * MS, RULE));
+        assert!(!breaker.succeeded(early, RULE));
+        assert!(!breaker.succeeded_once(early, RULE));
+        breaker.refused(early);
+        assert_eq!(breaker.admission(51 * MS), Admission::No);
+        assert_eq!(breaker.state(), BreakerState::HalfOpen);
+        breaker.succeeded(trial, RULE);
+        // Nor does a trial count that was given up in favour of the next one.
+        let given_up = breaker.admit(51 * MS, MS).unwrap();
+        let last = admitted(&breaker, 52 * MS);
+        assert!(!breaker.succeeded(given_up, RULE));
+        assert!(breaker.succeeded(last, RULE));
+        // After it has closed, only requests admitted since then count.
+        for _ in 0..RULE.failures_max {
+            assert!(!breaker.failed(early, 52 * MS, RULE));
+        }
+    }
+
+    #[test]
+    fn a_success_that_proves_little_closes_it_until_the_next_failure() {
+        let breaker = Breaker::default();
+        let first = admitted(&breaker, Duration::ZERO);
+        breaker.failed(first, Duration::ZERO, RULE);
+        assert!(!breaker.succeeded_once(first, RULE));
+        breaker.failed(first, Duration::ZERO, RULE);
+        assert!(
+            breaker.failed(first, Duration::ZERO, RULE),
+            "three in a row"
+        );
+        let mut now = 50 * MS;
+        for pause in [100, 200] {
+            assert!(breaker.succeeded_once(admitted(&breaker, now), RULE));
+            assert!(breaker.failed(admitted(&breaker, now), now, RULE));
+            assert_eq!(breaker.admission(now + (pause - 1) * MS), Admission::No);
+            now += pause * MS;
+            assert_eq!(breaker.admission(now), Admission::Trial);
+        }
+        // A success that proves more clears all of that.
+        assert!(breaker.succeeded_once(admitted(&breaker, now), RULE));
+        let next = admitted(&breaker, now);
+        breaker.succeeded(next, RULE);
+        assert!(!breaker.failed(next, now, RULE) && !breaker.failed(next, now, RULE));
+        assert!(breaker.failed(next, now, RULE));
+        assert_eq!(breaker.admission(now + 50 * MS), Admission::Trial);
     }
 
     #[test]
     fn each_trial_that_fails_makes_the_pause_longer_up_to_a_bound() {
         let breaker = Breaker::default();
         let mut now = Duration::ZERO;
+        let mut admitted_now = admitted(&breaker, now);
         for _ in 0..RULE.failures_max {
-            breaker.failed(now, RULE);
+            breaker.failed(admitted_now, now, RULE);
         }
         for pause in [50, 100, 200, 200] {
             now += pause * MS;
-            assert!(!breaker.begin_trial(now - MS, LONG), "{pause}");
-            assert!(breaker.begin_trial(now, LONG), "{pause}");
-            breaker.refused();
-            assert!(
-                breaker.begin_trial(now, LONG),
-                "one that was refused is none"
-            );
-            assert!(breaker.failed(now, RULE));
+            assert_eq!(breaker.admit(now - MS, LONG), None, "{pause}");
+            breaker.refused(admitted(&breaker, now));
+            // One that was refused is none.
+            admitted_now = admitted(&breaker, now);
+            assert!(breaker.failed(admitted_now, now, RULE));
         }
         breaker.close();
         assert!(breaker.is_closed());
-        assert!(!breaker.failed(now, RULE), "it has forgotten");
+        let next = admitted(&breaker, now);
+        assert!(!breaker.failed(next, now, RULE), "it has forgotten");
     }
 
     #[test]
@@ -246,10 +351,10 @@ mod tests {
             failures_max: 1,
             ..RULE
         };
-        assert!(breaker.failed(Duration::ZERO, once));
-        assert!(breaker.begin_trial(50 * MS, 10 * MS));
-        assert!(!breaker.begin_trial(59 * MS, 10 * MS));
-        assert!(breaker.begin_trial(60 * MS, 10 * MS));
+        let first = admitted(&breaker, Duration::ZERO);
+        assert!(breaker.failed(first, Duration::ZERO, once));
+        let is_admitted = |ms| breaker.admit(ms * MS, 10 * MS).is_some();
+        assert!(is_admitted(50) && !is_admitted(59) && is_admitted(60));
     }
 
     /// A peer that is down for a minute gets some 300 trials, and serves again soon after the longest pause.
@@ -259,21 +364,16 @@ mod tests {
         let (mut tried, mut back) = (0, None);
         for ms in 0..120_000 {
             let now = ms * MS;
-            let admitted = match breaker.admission(now) {
-                Admission::Yes => true,
-                Admission::Trial => breaker.begin_trial(now, LONG),
-                Admission::No => false,
-            };
-            if !admitted {
+            let Some(admitted) = breaker.admit(now, LONG) else {
                 continue;
-            }
+            };
             match ms < 60_000 {
                 true => {
                     tried += 1;
-                    breaker.failed(now, RULE);
+                    breaker.failed(admitted, now, RULE);
                 }
                 false => {
-                    breaker.succeeded(RULE);
+                    breaker.succeeded(admitted, RULE);
                     back = back.or(breaker.is_closed().then_some(ms));
                 }
             }

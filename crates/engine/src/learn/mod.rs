@@ -22,7 +22,7 @@ mod median;
 mod two_ways;
 
 pub use back_off::{BackOff, Skips};
-pub use breaker::{Admission, Breaker, BreakerRule, BreakerState};
+pub use breaker::{Admission, Breaker, BreakerRule, BreakerState, Period};
 pub use faster::{Faster, Which};
 pub use mean::decayed;
 #[cfg(feature = "rsa")]

@@ -113,20 +113,20 @@ impl Signer {
         };
         let pausable = self.pausable();
         // A paused job blocks nobody.
-        if pausable.is_none() && !self.relay_breaker.allows() {
-            return Err(
-                "the last question was not answered in time, so this one was not asked".into(),
-            );
-        }
+        let admitted =
+            match pausable {
+                Some(_) => None,
+                None => Some(self.relay_breaker.admit().ok_or(
+                    "the last question was not answered in time, so this one was not asked",
+                )?),
+            };
         let began = Instant::now();
-        let has_blocked = Cell::new(pausable.is_none());
+        let blocked_in = Cell::new(admitted);
         let ask = |pausable: Option<(&Fibers, Fiber, Place)>| {
             let asked = relay.ask(question)?;
             let wait = |asked: Asked| {
-                if !has_blocked.get() && !self.relay_breaker.allows() {
-                    return Err(NoAnswer::Late);
-                }
-                has_blocked.set(true);
+                let period = blocked_in.get().or_else(|| self.relay_breaker.admit());
+                blocked_in.set(Some(period.ok_or(NoAnswer::Late)?));
                 asked.wait()
             };
             match pausable {
@@ -139,10 +139,10 @@ impl Signer {
             Err(NoAnswer::Gone) => ask(self.pausable()),
             answer => answer,
         };
-        match &answer {
-            Ok(_) => self.relay_breaker.succeeded(),
-            Err(_) if !has_blocked.get() => {}
-            Err(_) => self.relay_breaker.failed(began.elapsed()),
+        match (&answer, blocked_in.get()) {
+            (Ok(_), _) => self.relay_breaker.succeeded(),
+            (Err(_), None) => {}
+            (Err(_), Some(period)) => self.relay_breaker.failed(period, began.elapsed()),
         }
         answer.map_err(|error| match error {
             NoAnswer::Refused(why) => why,

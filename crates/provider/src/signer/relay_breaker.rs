@@ -7,7 +7,7 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use oarlock_engine::learn::{BackOff, Breaker, BreakerRule};
+use oarlock_engine::learn::{BackOff, Breaker, BreakerRule, Period};
 
 #[derive(Default)]
 pub(super) struct RelayBreaker {
@@ -20,16 +20,12 @@ const WAIT_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
 impl RelayBreaker {
-    /// Whether the caller may wait now.
-    pub(super) fn allows(&self) -> bool {
-        self.breaker.is_closed() || self.allows_at(self.now())
+    /// Returns the period of a wait that may begin now, or `None` if the caller must not wait.
+    pub(super) fn admit(&self) -> Option<Period> {
+        self.breaker.admit(self.now(), PAUSE_MAX)
     }
 
-    fn allows_at(&self, now: Duration) -> bool {
-        self.breaker.is_closed() || self.breaker.begin_trial(now, PAUSE_MAX)
-    }
-
-    /// Records an answer.
+    /// Records an answer. Whenever its question was asked, the keys answer now.
     pub(super) fn succeeded(&self) {
         if !self.breaker.is_closed() {
             self.breaker.close();
@@ -37,23 +33,23 @@ impl RelayBreaker {
     }
 
     /// Records that a question had no answer after `waited`.
-    pub(super) fn failed(&self, waited: Duration) {
+    pub(super) fn failed(&self, period: Period, waited: Duration) {
         if waited >= WAIT_MIN {
-            self.failed_at(self.now(), waited);
+            self.failed_at(period, self.now(), waited);
         } else {
             // No caller had to wait for it.
             self.succeeded();
         }
     }
 
-    fn failed_at(&self, now: Duration, waited: Duration) {
+    fn failed_at(&self, period: Period, now: Duration, waited: Duration) {
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let rule = BreakerRule {
             failures_max: 1,
             trials: 1,
             pause_ns: BackOff::doubling(ns(waited).saturating_mul(2), ns(PAUSE_MAX)),
         };
-        self.breaker.failed(now, rule);
+        self.breaker.failed(period, now, rule);
     }
 
     fn now(&self) -> Duration {
@@ -68,20 +64,25 @@ mod tests {
     #[test]
     fn waits_without_an_answer_are_followed_by_longer_pauses_and_one_trial_each() {
         let breaker = RelayBreaker::default();
-        breaker.failed(Duration::from_millis(300));
-        assert!(breaker.allows());
-        let mut now = Duration::from_secs(1);
+        let admit_at = |now| breaker.breaker.admit(now, PAUSE_MAX);
         let ms = Duration::from_millis;
+        let mut now = Duration::from_secs(1);
+        let first = admit_at(now).unwrap();
+        breaker.failed(first, ms(300));
+        let mut last = admit_at(now).unwrap();
         for pause in [4000, 8000, 16_000, 30_000, 30_000] {
-            breaker.failed_at(now, ms(2000));
-            assert!(!breaker.allows_at(now) && !breaker.allows_at(now + ms(pause - 1)));
+            breaker.failed_at(last, now, ms(2000));
+            assert_eq!(admit_at(now), None);
+            assert_eq!(admit_at(now + ms(pause - 1)), None);
             now += ms(pause);
-            assert!(breaker.allows_at(now));
-            assert!(!breaker.allows_at(now), "one alone");
+            last = admit_at(now).unwrap();
+            assert_eq!(admit_at(now), None, "one alone");
+            // A wait that began earlier ends late.
+            breaker.failed_at(first, now, ms(60_000));
         }
-        breaker.failed(ms(300));
-        assert!(breaker.allows());
-        breaker.failed_at(now, ms(2000));
-        assert!(breaker.allows_at(now + ms(4000)));
+        breaker.failed(last, ms(300));
+        let next = admit_at(now).unwrap();
+        breaker.failed_at(next, now, ms(2000));
+        assert!(admit_at(now + ms(4000)).is_some());
     }
 }

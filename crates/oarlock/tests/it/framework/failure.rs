@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use oarlock::device::{EngineBoard, Fault, SimulatedEngine, When};
+use oarlock::device::{DeviceError, EngineBoard, Fault, SimulatedEngine, When};
 use oarlock::framework::{
     Answer, Blocking, BlockingDevice, BreakerState, Check, Device, Framework, FrameworkSession, Iv,
     Layout, Place, QueueOffer, Request, Service, SessionSpec, Task,
@@ -198,6 +198,43 @@ fn a_device_that_keeps_failing_is_left_alone_and_tried_again() {
     let counts = framework.health()["board"].counts;
     assert_eq!((counts.failed, counts.opened), (5, 3));
     assert!(board.admitted() > 8);
+}
+
+#[test]
+fn a_trial_that_is_cancelled_is_followed_by_another() {
+    let held = Arc::new(Holder::default());
+    let framework = Framework::new(&accelerator());
+    framework.register(held.clone(), Check::Sample(0)).unwrap();
+    let session = session(&framework);
+    let next_task = || held.0.lock().unwrap().pop();
+    let mut number = 0;
+    for _ in 0..3 {
+        let job = submit(&session);
+        let task = next_task().unwrap();
+        task.complete(Err(DeviceError("burnt".into())));
+        assert_eq!(assert_sealed(job.wait().unwrap(), number), "cpu");
+        number += 1;
+    }
+    let health = || framework.health()["holder"];
+    assert_eq!(health().state, BreakerState::Open);
+    for is_cancelled in [true, false] {
+        let (mut task, mut job) = (None, None);
+        until("the device gets a trial", || {
+            job = Some(submit(&session));
+            task = next_task();
+            number += 1;
+            task.is_some()
+        });
+        if is_cancelled {
+            assert!(job.take().unwrap().cancel());
+        }
+        assert_eq!(health().state, BreakerState::HalfOpen);
+        task.unwrap().complete(Err(DeviceError("burnt".into())));
+        if let Some(job) = job {
+            assert_sealed(job.wait().unwrap(), number - 1);
+        }
+    }
+    assert_eq!((health().counts.late, health().counts.opened), (1, 2));
 }
 
 #[test]

@@ -1,0 +1,5 @@
+//! Parts of every scheduler of devices: the [framework](crate::framework) and the cryptoserver are made of them.
+
+mod health;
+
+pub use self::health::{Fault, Given, Health, Patience, Rules};
