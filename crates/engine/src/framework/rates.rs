@@ -1,13 +1,11 @@
 //! The time a device takes for a request: its offer, corrected by measurements for each kind of service, size and depth.
-//!
-//! A device that others also use is slower while they do. It then gets fewer requests, perhaps too few to measure that it
-//! has recovered. So a measurement slower than the offer decays unless confirmed, and the device is tried again.
+//! A measurement slower than the offer [fades](Fading).
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::device::interface::QueueOffer;
-use crate::learn::Median;
+use crate::learn::{Fading, Median};
 use crate::work::operation::Service;
 
 /// Measured times by kind of service and size.
@@ -16,11 +14,19 @@ pub(super) struct Rates([[Times; SIZES]; Service::ROWS]);
 struct Times {
     /// The time from submission to answer on an otherwise idle device.
     alone: Median,
+    alone_fading: Fading,
     /// Measured time under full load, in 1024ths of the offered time.
     correction: AtomicU32,
-    /// The time of the last measurement of each, in ms.
-    alone_ms: AtomicU32,
-    correction_ms: AtomicU32,
+    correction_fading: Fading,
+}
+
+impl Times {
+    /// Returns the measured time under full load as a multiple of the offered time.
+    fn correction(&self, now: Duration) -> f64 {
+        let correction = f64::from(self.correction.load(Ordering::Relaxed));
+        self.correction_fading
+            .by(now, correction / f64::from(AS_OFFERED))
+    }
 }
 
 /// The expected times of a request.
@@ -36,9 +42,9 @@ impl Rates {
         Self(std::array::from_fn(|_| {
             std::array::from_fn(|_| Times {
                 alone: Median::new(0),
+                alone_fading: Fading::default(),
                 correction: AtomicU32::new(AS_OFFERED),
-                alone_ms: AtomicU32::new(0),
-                correction_ms: AtomicU32::new(0),
+                correction_fading: Fading::default(),
             })
         }))
     }
@@ -52,12 +58,6 @@ impl Rates {
     ) -> Expected {
         let times = &self.0[service.row()][size(bytes)];
         let offered = offer.service_time(bytes);
-        let correction = f64::from(times.correction.load(Ordering::Relaxed));
-        let correction = remembered(
-            correction / f64::from(AS_OFFERED),
-            now,
-            &times.correction_ms,
-        );
         let alone_offered = offered + offer.latency;
         Expected {
             alone: match times.alone.ns() {
@@ -65,11 +65,11 @@ impl Rates {
                 ns => {
                     let offered_ns = alone_offered.as_nanos().max(1) as f64;
                     let times_offered = f64::from(ns) / offered_ns;
-                    let ns = remembered(times_offered, now, &times.alone_ms) * offered_ns;
+                    let ns = times.alone_fading.by(now, times_offered) * offered_ns;
                     Duration::from_nanos(ns.round() as u64)
                 }
             },
-            share: offered.mul_f64(correction),
+            share: offered.mul_f64(times.correction(now)),
         }
     }
 
@@ -81,7 +81,7 @@ impl Rates {
     ) {
         let times = &self.0[service.row()][size(bytes)];
         times.alone.learn(took);
-        times.alone_ms.store(ms(now), Ordering::Relaxed);
+        times.alone_fading.measured(now);
     }
 
     /// Corrects the times of these classes, which took `took` together under full load where `expected` was expected. Many
@@ -98,14 +98,12 @@ impl Rates {
         let step = 1.0 + (ratio.clamp(0.25, 4.0) - 1.0) / (4.0 * classes.len() as f64);
         for (row, size) in classes {
             let times = &self.0[*row][*size];
-            let before = f64::from(times.correction.load(Ordering::Relaxed));
-            let before = remembered(before / f64::from(AS_OFFERED), now, &times.correction_ms);
-            let corrected = before * f64::from(AS_OFFERED) * step;
+            let corrected = times.correction(now) * f64::from(AS_OFFERED) * step;
             let corrected = corrected.clamp(CORRECTION_MIN, CORRECTION_MAX);
             times
                 .correction
                 .store(corrected.round() as u32, Ordering::Relaxed);
-            times.correction_ms.store(ms(now), Ordering::Relaxed);
+            times.correction_fading.measured(now);
         }
     }
 }
@@ -148,21 +146,6 @@ impl Window {
     }
 }
 
-/// Returns a measured factor over the offer as it has decayed by now: its excess, as a power, halves every [`MEMORY_MS`]. A
-/// factor better than the offer does not decay.
-fn remembered(times_offered: f64, now: Duration, measured_ms: &AtomicU32) -> f64 {
-    let age_ms = ms(now).saturating_sub(measured_ms.load(Ordering::Relaxed));
-    if times_offered <= 1.0 || age_ms <= MEMORY_MS {
-        return times_offered;
-    }
-    let halvings = f64::from(age_ms) / f64::from(MEMORY_MS) - 1.0;
-    times_offered.powf((-halvings).exp2())
-}
-
-fn ms(now: Duration) -> u32 {
-    u32::try_from(now.as_millis()).unwrap_or(u32::MAX)
-}
-
 /// Returns the size class, a power of two: sizes in one class differ by a factor of at most two.
 fn size(bytes: usize) -> usize {
     (bytes.max(1).ilog2() as usize).clamp(SMALLEST, SMALLEST + SIZES - 1) - SMALLEST
@@ -174,9 +157,6 @@ const CORRECTION_MAX: f64 = 1e9;
 const WINDOW: usize = 32;
 /// Longer than the polling thread's pauses, so that bunched answers average out.
 const WINDOW_MIN: Duration = Duration::from_millis(2);
-/// The time for which a measurement stays in full effect. Other load comes and goes in seconds; a failed retry of a device
-/// costs one slow request in each period.
-const MEMORY_MS: u32 = 1000;
 /// Class 0 has requests below 64 bytes.
 const SMALLEST: usize = 5;
 /// The last class has requests of 1 MiB and more.

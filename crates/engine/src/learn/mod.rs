@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`Median`] | the usual time of a request, where an interruption must not count |
 //! | [`decayed`] | a mean that follows what changes |
+//! | [`Fading`] | a measured excess that is forgotten unless it is confirmed |
 //! | [`BackOff`], [`Skips`] | trying again ever less often, by requests |
 //! | [`Breaker`] | trying again ever less often, by time, and one at a time |
 //! | [`Faster`] | which of two implementations takes less time for an operation |
@@ -15,6 +16,8 @@
 
 mod back_off;
 mod breaker;
+#[cfg(feature = "rsa")]
+mod fading;
 mod faster;
 mod mean;
 #[cfg(feature = "rsa")]
@@ -23,6 +26,8 @@ mod two_ways;
 
 pub use back_off::{BackOff, Skips};
 pub use breaker::{Admission, Breaker, BreakerRule, BreakerState, Period};
+#[cfg(feature = "rsa")]
+pub use fading::Fading;
 pub use faster::{Faster, Which};
 pub use mean::decayed;
 #[cfg(feature = "rsa")]

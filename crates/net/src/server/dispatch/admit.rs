@@ -5,9 +5,7 @@ use std::time::{Duration, Instant};
 
 use tonic::Code;
 
-use super::super::devices::DeviceWorkers;
 use super::answer::{Refusal, Responder};
-use super::health::out_of_order;
 use super::state::{Origin, PER_SECOND_MIN, State};
 use super::task::{ClientId, Kind, ShapeId, Task, Work};
 
@@ -31,17 +29,13 @@ impl State {
         &self,
         client: ClientId,
         shape: ShapeId,
-        drivers: &[DeviceWorkers],
         now: Instant,
     ) -> Option<Refusal> {
         if self.is_closed {
             return Some(Refusal::new(Code::Unavailable, ENDS));
         }
         let entry = &self.shapes[shape];
-        let able: Vec<_> = (0..drivers.len())
-            .filter(|device| entry.expected[*device].is_some())
-            .collect();
-        if able.is_empty() {
+        if entry.able().next().is_none() {
             let message = match &entry.kind {
                 Kind::Power(shape) => format!(
                     "no device of this server computes powers of this kind ({}, {} bits)",
@@ -53,8 +47,10 @@ impl State {
             };
             return Some(Refusal::new(Code::Unimplemented, message));
         }
-        if able.iter().all(|device| self.devices[*device].is_gone(now)) {
-            return Some(out_of_order(&able, drivers));
+        let now = self.time(now);
+        let mut able = entry.able();
+        if able.all(|device| self.devices[device].is_gone(now)) {
+            return Some(self.out_of_order(shape));
         }
         self.no_room(client)
     }
@@ -92,9 +88,13 @@ impl State {
 
     /// Returns how long a refused client should back off: a quarter of the time that the whole queue takes, as if every
     /// request had this shape.
-    pub(super) fn back_off(&self, shape: ShapeId) -> Duration {
-        let expected = self.shapes.get(shape).map(|entry| &entry.expected);
-        let expected = expected.into_iter().flatten().flatten();
+    pub(super) fn back_off(&self, shape: ShapeId, now: Instant) -> Duration {
+        let now = self.time(now);
+        let entry = self.shapes.get(shape).into_iter();
+        let expected = entry.flat_map(|entry| {
+            let able = entry.able();
+            able.filter_map(|device| entry.expected(device, &self.devices, now))
+        });
         let per_second: f64 = expected.map(|expected| expected.per_second).sum();
         let all = self.queue.len() as f64 / per_second.max(PER_SECOND_MIN);
         Duration::try_from_secs_f64(all / 4.0).map_or(BACK_OFF_MAX, |pause| pause.min(BACK_OFF_MAX))

@@ -12,11 +12,11 @@ use super::super::devices::DeviceWorkers;
 use super::super::outbox::Outgoing;
 use super::admit::{ENDS, Submission};
 use super::answer::{Answered, Refusal};
-use super::health::out_of_order;
+use super::health::rules;
 use super::queue::Queue;
 use super::spin::Spin;
-use super::state::{Bounds, DeviceState, State};
-use super::task::{ClientId, DeviceId, Task};
+use super::state::{Bounds, DeviceState, Driver, State};
+use super::task::{ClientId, Task};
 use super::workers::{Inner, lock};
 
 /// Admits requests and passes them to devices.
@@ -50,9 +50,14 @@ impl Dispatcher {
             let what = format!("{} devices: at most {DEVICES_MAX}", drivers.len());
             return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, what));
         }
-        let devices = drivers.iter().map(DeviceState::new);
+        let drivers = drivers.into_iter().map(|one| Arc::new(Driver::new(one)));
+        let drivers: Vec<_> = drivers.collect();
+        let devices = drivers
+            .iter()
+            .map(|driver| DeviceState::new(driver, &bounds));
         let state = State {
             bounds,
+            began: Instant::now(),
             queue: Queue::default(),
             shapes: Vec::new(),
             shape_ids: HashMap::new(),
@@ -65,11 +70,6 @@ impl Dispatcher {
             is_over: false,
         };
         let inner = Arc::new(Inner {
-            wakeups: drivers.iter().map(|_| Default::default()).collect(),
-            names: drivers
-                .iter()
-                .map(|driver| driver.device.name().into())
-                .collect(),
             state: Mutex::new(state),
             spin: Spin::new(),
             drivers,
@@ -79,10 +79,10 @@ impl Dispatcher {
             threads: Mutex::default(),
         };
         for (device, driver) in inner.drivers.iter().enumerate() {
-            for worker in 0..driver.threads() {
+            for worker in 0..driver.feeds.threads() {
                 let inner = Arc::clone(&inner);
                 let thread = std::thread::Builder::new()
-                    .name(format!("{}-{worker}", driver.device.name()))
+                    .name(format!("{}-{worker}", driver.name))
                     .spawn(move || inner.work(device, worker))?;
                 lock(&dispatcher.threads).push(thread);
             }
@@ -118,7 +118,11 @@ impl Dispatcher {
 
     /// Changes the bounds. Requests already admitted stay.
     pub fn set_bounds(&self, bounds: Bounds) {
-        self.inner.lock().bounds = bounds;
+        let mut state = self.inner.lock();
+        state.bounds = bounds;
+        for device in &mut state.devices {
+            device.health.rules = rules(&bounds);
+        }
     }
 
     /// Admits requests of a client. Refused requests are answered at once, with RESOURCE_EXHAUSTED if there is no room. In
@@ -135,15 +139,11 @@ impl Dispatcher {
             let mut state = self.inner.lock();
             let mut shapes = Vec::new();
             for submission in submissions {
-                let shape = state.shape(
-                    submission.work.kind(),
-                    submission.origin,
-                    &self.inner.drivers,
-                );
-                match state.refusal(client, shape, &self.inner.drivers, now) {
+                let shape = state.shape(submission.work.kind(), submission.origin);
+                match state.refusal(client, shape, now) {
                     Some(refusal) => {
                         if refusal.code == Code::ResourceExhausted {
-                            pause = Some(state.back_off(shape));
+                            pause = Some(state.back_off(shape, now));
                         }
                         refused.push((submission.respond, refusal));
                     }
@@ -158,8 +158,9 @@ impl Dispatcher {
                     }
                 }
             }
+            let time = state.time(now);
             for shape in shapes {
-                state.workers_to_wake(shape, &self.inner.drivers, &mut to_wake);
+                state.workers_to_wake(shape, time, &mut to_wake);
             }
         }
         self.inner.wake(to_wake);
@@ -174,68 +175,40 @@ impl Dispatcher {
     /// room. It saves examining requests that would be refused anyway.
     pub fn no_room(&self, client: ClientId) -> Option<(Refusal, Duration)> {
         let state = self.inner.lock();
-        Some((state.no_room(client)?, state.back_off(state.last_shape)))
+        let refusal = state.no_room(client)?;
+        Some((refusal, state.back_off(state.last_shape, Instant::now())))
     }
 
     /// Answers requests whose deadline has passed, and takes requests back from devices that hang.
     /// Call it every few milliseconds.
     pub fn enforce_deadlines(&self) {
         let now = Instant::now();
-        let mut to_wake = Vec::new();
-        let mut late = Vec::new();
-        let unserved: Vec<(Arc<Task>, Vec<DeviceId>)>;
+        let (mut refused, mut to_wake) = (Vec::new(), Vec::new());
         {
             let mut state = self.inner.lock();
-            for task in state
-                .queue
-                .take_all(|task| task.deadline <= now || task.is_answered())
-            {
-                late.push((task, None));
-            }
-            unserved = state.take_unserved(now);
-            for device in 0..state.devices.len() {
-                let name = &self.inner.names[device];
-                for task in state.late_in_work(device, now) {
-                    late.push((task, Some(Arc::clone(name))));
-                }
-                if state.give_up_hung(device, now) {
-                    tracing::warn!(device = &**name, "hangs: its requests go to other devices");
+            let time = state.time(now);
+            let is_over = |task: &Task| task.deadline <= now || task.is_answered();
+            let over = state.queue.take_all(is_over).into_iter();
+            refused.extend(over.map(|task| (task, None, None)));
+            refused.extend(state.take_unserved(time));
+            for (device, driver) in self.inner.drivers.iter().enumerate() {
+                let late = state.late_in_work(device, now).into_iter();
+                refused.extend(late.map(|task| (task, Some(Arc::clone(&driver.name)), None)));
+                if state.give_up_hung(device, time) {
+                    tracing::warn!(
+                        device = &*driver.name,
+                        "hangs: its requests go to other devices"
+                    );
                 }
             }
             for shape in 0..state.shapes.len() {
                 if state.queue.len_of(shape) > 0 {
-                    state.workers_to_wake(shape, &self.inner.drivers, &mut to_wake);
+                    state.workers_to_wake(shape, time, &mut to_wake);
                 }
             }
         }
         self.inner.wake(to_wake);
-        let mut outgoing = Outgoing::default();
-        for (task, able) in unserved {
-            let refusal = out_of_order(&able, &self.inner.drivers);
-            let waited = now.saturating_duration_since(task.arrived);
-            self.inner
-                .answer(&task, Answered::refused(refusal, waited), &mut outgoing);
-        }
-        for (task, device) in late {
-            let waited = now.saturating_duration_since(task.arrived);
-            let message = match &device {
-                None => {
-                    "its deadline passed before a device was free: send fewer requests at once, \
-                         allow more time, or try another server"
-                        .to_owned()
-                }
-                Some(device) => format!("its deadline passed while device {device} had it"),
-            };
-            let refusal = Refusal::new(Code::DeadlineExceeded, message);
-            self.inner.answer(
-                &task,
-                Answered {
-                    device,
-                    ..Answered::refused(refusal, waited)
-                },
-                &mut outgoing,
-            );
-        }
+        self.inner.refuse(refused, now);
     }
 
     /// Spins on the calling thread while the next request may arrive soon.
@@ -261,14 +234,14 @@ impl Dispatcher {
     /// Returns the state of every device.
     pub fn devices(&self) -> Vec<DeviceStatus> {
         let state = self.inner.lock();
-        let devices = state.devices.iter().zip(&self.inner.names);
+        let devices = state.devices.iter();
         devices
-            .map(|(device, name)| DeviceStatus {
-                name: Arc::clone(name),
+            .map(|device| DeviceStatus {
+                name: Arc::clone(&device.driver.name),
                 in_work: device.in_work,
-                is_down: device.down_until.is_some(),
+                is_down: !device.health.is_trusted(),
                 batches: device.by_size.clone(),
-                failures: device.failures,
+                failures: device.health.counts.failed + device.health.counts.stalled,
             })
             .collect()
     }
@@ -289,16 +262,13 @@ impl Dispatcher {
             left.extend(in_work.flatten().flat_map(|batch| batch.tasks.clone()));
             left
         };
-        let wakeups = self.inner.wakeups.iter().flatten();
+        let drivers = self.inner.drivers.iter();
+        let wakeups = drivers.flat_map(|driver| &driver.wakeups);
         wakeups.for_each(Condvar::notify_all);
-        let mut outgoing = Outgoing::default();
-        for task in left {
-            let refusal = Refusal::new(Code::Unavailable, ENDS);
-            let waited = task.arrived.elapsed();
-            self.inner
-                .answer(&task, Answered::refused(refusal, waited), &mut outgoing);
-        }
-        drop(outgoing);
+        let refusal = Refusal::new(Code::Unavailable, ENDS);
+        let left = left.into_iter();
+        let left = left.map(|task| (task, None, Some(refusal.clone())));
+        self.inner.refuse(left.collect(), Instant::now());
         for thread in std::mem::take(&mut *lock(&self.threads)) {
             // A thread that is stuck in a device is left behind.
             let deadline = Instant::now() + Duration::from_millis(100);

@@ -26,6 +26,17 @@ impl Expected {
     pub(super) fn at_once(self) -> f64 {
         (self.per_second * self.latency.as_secs_f64()).max(1.0)
     }
+
+    /// Returns the time that a request takes of a busy device.
+    pub(super) fn cost(self) -> Duration {
+        Duration::from_secs_f64(self.per_second.recip())
+    }
+
+    /// Returns the time until a device that has `requests` has answered all of them.
+    pub(super) fn time_of(self, requests: usize) -> Duration {
+        let all = Duration::try_from_secs_f64(requests as f64 / self.per_second);
+        self.latency.max(all.unwrap_or(Duration::MAX))
+    }
 }
 
 /// All waiting requests.

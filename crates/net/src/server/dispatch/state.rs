@@ -1,15 +1,18 @@
 //! The state of the dispatcher: the queue, the shapes of requests and the devices.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Condvar};
 use std::time::{Duration, Instant};
 
 use oarlock::device::{PublicKeyOperation, Shape};
+use oarlock_engine::learn::{Fading, decayed};
+use oarlock_engine::schedule::{Given, Health};
 
 use super::super::devices::DeviceWorkers;
 use super::super::signature;
+use super::health::rules;
 use super::queue::{Expected, Queue};
-use super::task::{ClientId, Kind, ShapeId, Task};
+use super::task::{ClientId, DeviceId, Kind, ShapeId, Task};
 
 /// The limits of the dispatcher.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +36,8 @@ pub enum Origin {
 
 pub(super) struct State {
     pub(super) bounds: Bounds,
+    /// The origin of its times.
+    pub(super) began: Instant,
     pub(super) queue: Queue,
     pub(super) shapes: Vec<ShapeEntry>,
     pub(super) shape_ids: HashMap<(Kind, Origin), ShapeId>,
@@ -53,26 +58,48 @@ pub(super) struct ShapeEntry {
     pub(super) origin: Origin,
     /// Whether its requests take long.
     pub(super) is_long: bool,
-    /// The expected speed by device; `None` for a device that cannot compute the shape.
-    pub(super) expected: Vec<Option<Expected>>,
+    /// The offer of each device; `None` for a device that cannot compute the shape.
+    pub(super) offers: Vec<Option<Expected>>,
+}
+
+/// A device and what wakes its workers.
+pub(super) struct Driver {
+    pub(super) feeds: DeviceWorkers,
+    pub(super) name: Arc<str>,
+    /// The condition variables of idle workers, by [`Lane`].
+    pub(super) wakeups: [Condvar; 2],
 }
 
 pub(super) struct DeviceState {
+    pub(super) driver: Arc<Driver>,
     /// The number of waiting workers, by [`Lane`].
     pub(super) idle: [usize; 2],
     pub(super) in_work: usize,
-    workers: usize,
     /// The batch of each worker.
     pub(super) batches: Vec<Option<InWork>>,
     /// The time of batches relative to the device's offer, by origin.
-    pub(super) slowness: [f64; 2],
-    /// The number of failures with the server's keys since its last success with one.
-    pub(super) failed_since: u32,
-    pub(super) down_until: Option<Instant>,
-    /// Whether a request is under way that tries whether the device works again.
-    pub(super) is_on_trial: bool,
+    pub(super) slowness: [Slowness; 2],
+    pub(super) health: Health,
     pub(super) by_size: Vec<u64>,
-    pub(super) failures: u64,
+}
+
+/// Measured over offered times.
+#[derive(Default)]
+pub(super) struct Slowness {
+    /// `None` before the first measurement.
+    mean: Option<f64>,
+    fading: Fading,
+}
+
+impl Slowness {
+    fn by(&self, now: Duration) -> f64 {
+        self.mean.map_or(1.0, |mean| self.fading.by(now, mean))
+    }
+
+    pub(super) fn learn(&mut self, now: Duration, multiple: f64) {
+        self.mean = Some(decayed(self.by(now), multiple.clamp(0.1, 100.0), 16.0));
+        self.fading.measured(now);
+    }
 }
 
 /// The requests that a worker takes.
@@ -84,21 +111,58 @@ pub(super) enum Lane {
     Aside,
 }
 
-impl Lane {
+impl Driver {
+    pub(super) fn new(feeds: DeviceWorkers) -> Self {
+        Self {
+            name: feeds.device.name().into(),
+            feeds,
+            wakeups: Default::default(),
+        }
+    }
+
     /// Returns the lane of a worker.
-    pub(super) fn of_worker(driver: &DeviceWorkers, worker: usize) -> Self {
-        match worker < driver.workers {
-            true => Self::Main,
-            false => Self::Aside,
+    pub(super) fn lane_of_worker(&self, worker: usize) -> Lane {
+        match worker < self.feeds.workers {
+            true => Lane::Main,
+            false => Lane::Aside,
         }
     }
 
     /// Returns the lane of long or short requests.
-    pub(super) fn of(driver: &DeviceWorkers, is_long: bool) -> Self {
-        match driver.is_host && is_long {
-            true => Self::Aside,
-            false => Self::Main,
+    pub(super) fn lane_of(&self, is_long: bool) -> Lane {
+        match self.feeds.is_host && is_long {
+            true => Lane::Aside,
+            false => Lane::Main,
         }
+    }
+
+    /// Returns the number of `waiting` requests that a worker takes at once. Signatures are computed one after the other,
+    /// but several of them share the lock and the wake-up of their reader.
+    pub(super) fn batch_size(&self, kind: &Kind, waiting: usize) -> usize {
+        match kind {
+            Kind::Power(shape) => self.feeds.device.batch_size(shape, waiting),
+            Kind::Signature(key_type) => {
+                let most = signature::batch_max(*key_type);
+                (waiting / self.feeds.workers.max(1)).clamp(1, most)
+            }
+        }
+    }
+
+    pub(super) fn offer(&self, kind: &Kind) -> Option<Expected> {
+        let offer = match kind {
+            Kind::Power(shape) => self.feeds.device.offer_public_key(shape)?,
+            Kind::Signature(key_type) => self.feeds.is_host.then(|| signature::offer(*key_type))?,
+        };
+        // A driver may offer any value; clamping keeps the times finite.
+        let per_second = if offer.per_second.is_nan() {
+            PER_SECOND_MIN
+        } else {
+            offer.per_second.clamp(PER_SECOND_MIN, PER_SECOND_MAX)
+        };
+        Some(Expected {
+            latency: offer.latency.min(LATENCY_MAX),
+            per_second,
+        })
     }
 }
 
@@ -106,31 +170,27 @@ pub(super) struct InWork {
     pub(super) tasks: Vec<Arc<Task>>,
     /// The cost of each task for its client.
     pub(super) cost: Duration,
-    pub(super) began: Instant,
+    pub(super) given: Given,
     /// Whether its tasks were given to other devices.
     pub(super) is_given_up: bool,
 }
 
 impl State {
     /// Returns the number of a shape. The first call for a shape asks every device for its offer.
-    pub(super) fn shape(
-        &mut self,
-        kind: Kind,
-        origin: Origin,
-        drivers: &[DeviceWorkers],
-    ) -> ShapeId {
+    pub(super) fn shape(&mut self, kind: Kind, origin: Origin) -> ShapeId {
         let key = (kind, origin);
         if let Some(id) = self.shape_ids.get(&key) {
             return *id;
         }
         let kind = &key.0;
         let id = self.shapes.len();
-        let expected = drivers.iter().map(|driver| offered(driver, kind)).collect();
+        let devices = self.devices.iter();
+        let offers = devices.map(|device| device.driver.offer(kind)).collect();
         self.shapes.push(ShapeEntry {
             kind: kind.clone(),
             origin,
             is_long: matches!(kind, Kind::Power(shape) if is_long(shape)),
-            expected,
+            offers,
         });
         self.shape_ids.insert(key, id);
         id
@@ -140,6 +200,11 @@ impl State {
         self.shapes[task.shape].origin
     }
 
+    /// Returns a time in the form that the devices' health takes.
+    pub(super) fn time(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.began)
+    }
+
     /// Records that a request of a client was answered.
     pub(super) fn forget(&mut self, client: ClientId) {
         self.of_client[client] = self.of_client[client].saturating_sub(1);
@@ -147,32 +212,59 @@ impl State {
     }
 }
 
+impl ShapeEntry {
+    /// Returns the devices that can compute the shape.
+    pub(super) fn able(&self) -> impl Iterator<Item = DeviceId> {
+        let offers = self.offers.iter().enumerate();
+        offers.filter_map(|(device, offer)| offer.map(|_| device))
+    }
+
+    /// Returns the expected speed of a device: its offer, corrected by its requests' times.
+    pub(super) fn expected(
+        &self,
+        device: DeviceId,
+        devices: &[DeviceState],
+        now: Duration,
+    ) -> Option<Expected> {
+        let offer = self.offers[device]?;
+        let slowness = match self.kind {
+            Kind::Power(_) => devices[device].slowness[self.origin as usize].by(now),
+            // The device does not compute signatures.
+            Kind::Signature(_) => 1.0,
+        };
+        Some(Expected {
+            latency: offer.latency.mul_f64(slowness),
+            per_second: offer.per_second / slowness,
+        })
+    }
+}
+
 impl DeviceState {
-    pub(super) fn new(driver: &DeviceWorkers) -> Self {
+    pub(super) fn new(driver: &Arc<Driver>, bounds: &Bounds) -> Self {
         Self {
+            driver: Arc::clone(driver),
             idle: [0; 2],
             in_work: 0,
-            workers: driver.workers,
-            batches: (0..driver.threads()).map(|_| None).collect(),
-            slowness: [1.0; 2],
-            failed_since: 0,
-            down_until: None,
-            is_on_trial: false,
+            batches: (0..driver.feeds.threads()).map(|_| None).collect(),
+            slowness: Default::default(),
+            health: Health::new(rules(bounds)),
             by_size: vec![0; BATCH_COUNTED_MAX + 1],
-            failures: 0,
         }
     }
 
     /// Returns the batches of the workers that take all requests, or all short ones.
     pub(super) fn main_batches(&self) -> &[Option<InWork>] {
-        &self.batches[..self.workers]
+        &self.batches[..self.driver.feeds.workers]
     }
 
     /// Whether a further long request would occupy the last worker that short ones need.
     pub(super) fn is_full_of_long(&self) -> bool {
+        let DeviceWorkers {
+            workers, is_host, ..
+        } = self.driver.feeds;
         let batches = self.main_batches().iter().flatten();
         let long = batches.filter(|batch| batch.tasks.iter().any(|task| task.is_long));
-        long.count() >= (self.workers - 1).max(1)
+        !is_host && long.count() >= (workers - 1).max(1)
     }
 }
 
@@ -185,23 +277,6 @@ fn is_long(shape: &Shape) -> bool {
     );
     let limbs = shape.modulus_bits.div_ceil(64);
     is_alone && limbs * limbs * shape.exponent_bits > SHORT_WORK_MAX
-}
-
-pub(super) fn offered(driver: &DeviceWorkers, kind: &Kind) -> Option<Expected> {
-    let offer = match kind {
-        Kind::Power(shape) => driver.device.offer_public_key(shape)?,
-        Kind::Signature(key_type) => driver.is_host.then(|| signature::offer(*key_type))?,
-    };
-    // A driver may offer any value; clamping keeps the times finite.
-    let per_second = if offer.per_second.is_nan() {
-        PER_SECOND_MIN
-    } else {
-        offer.per_second.clamp(PER_SECOND_MIN, PER_SECOND_MAX)
-    };
-    Some(Expected {
-        latency: offer.latency.min(LATENCY_MAX),
-        per_second,
-    })
 }
 
 /// The most work of a short request: twice that of a prime of 2048 bits.

@@ -1,34 +1,33 @@
 //! Workers: the threads that feed requests to devices.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use oarlock::Error;
 use oarlock::device::complete;
+use oarlock_engine::learn::Admission;
 use tonic::Code;
 
 use super::super::devices::DeviceWorkers;
 use super::super::listener::spent;
 use super::super::outbox::Outgoing;
-use super::super::signature;
 use super::answer::{Answered, Refusal, refusal_of};
-use super::queue::left_to;
+use super::queue::{Expected, left_to};
 use super::spin::Spin;
-use super::state::{DeviceState, InWork, Lane, Origin, ShapeEntry, State};
-use super::task::{DeviceId, Kind, Request, ShapeId, Task};
+use super::state::{DeviceState, Driver, InWork, Lane, Origin, ShapeEntry, State};
+use super::task::{DeviceId, Request, ShapeId, Task};
 
 pub(super) struct Inner {
-    pub(super) drivers: Vec<DeviceWorkers>,
-    /// The name of each device.
-    pub(super) names: Vec<Arc<str>>,
-    /// The condition variables of idle workers, by device and [`Lane`].
-    pub(super) wakeups: Vec<[Condvar; 2]>,
+    pub(super) drivers: Vec<Arc<Driver>>,
     pub(super) state: Mutex<State>,
     pub(super) spin: Spin,
 }
 
 /// A device and lane, and the number of its workers to wake.
 pub(super) type ToWake = (DeviceId, Lane, usize);
+
+/// A task to refuse, the device that has it, and the reason, which is otherwise its deadline.
+pub(super) type Refused = (Arc<Task>, Option<Arc<str>>, Option<Refusal>);
 
 /// The next step of a worker.
 enum Next {
@@ -49,7 +48,7 @@ impl Inner {
     pub(super) fn wake(&self, devices: Vec<ToWake>) {
         for (device, lane, workers) in devices {
             for _ in 0..workers {
-                self.wakeups[device][lane as usize].notify_one();
+                self.drivers[device].wakeups[lane as usize].notify_one();
             }
         }
     }
@@ -86,20 +85,22 @@ impl Inner {
 
     /// Returns the next batch for a worker of a device.
     fn next(&self, device: DeviceId, worker: usize, may_wait: bool) -> Next {
-        let lane = Lane::of_worker(&self.drivers[device], worker);
+        let lane = self.drivers[device].lane_of_worker(worker);
         let mut state = self.lock();
         loop {
             if state.is_over {
                 return Next::Over;
             }
-            let (tasks, cost) = state.take(device, lane, &self.drivers);
-            if !tasks.is_empty() {
+            let now = state.time(Instant::now());
+            let (tasks, expected) = state.take(device, lane, now);
+            if let Some(expected) = expected {
                 let in_work = &mut state.devices[device];
                 in_work.in_work += tasks.len();
+                let expected_time = expected.time_of(in_work.in_work);
                 in_work.batches[worker] = Some(InWork {
                     tasks: tasks.clone(),
-                    cost,
-                    began: Instant::now(),
+                    cost: expected.cost(),
+                    given: in_work.health.given(now, expected_time),
                     is_given_up: false,
                 });
                 let size = tasks.len().min(in_work.by_size.len() - 1);
@@ -107,7 +108,7 @@ impl Inner {
                 let are_many_left = state.queue.len() >= 2 * tasks.len();
                 if state.devices[device].idle[Lane::Aside as usize] > 0 && state.queue.is_long_due()
                 {
-                    self.wakeups[device][Lane::Aside as usize].notify_one();
+                    self.drivers[device].wakeups[Lane::Aside as usize].notify_one();
                 }
                 return Next::Batch {
                     tasks,
@@ -122,7 +123,7 @@ impl Inner {
                 self.spin.begin(Instant::now());
             }
             state.devices[device].idle[lane as usize] += 1;
-            state = self.wakeups[device][lane as usize]
+            state = self.drivers[device].wakeups[lane as usize]
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
             state.devices[device].idle[lane as usize] -= 1;
@@ -130,9 +131,17 @@ impl Inner {
     }
 
     fn run(&self, device: DeviceId, worker: usize, batch: &[Arc<Task>], outgoing: &mut Outgoing) {
-        let is_together = self.drivers[device].device.answers_together();
-        let driver = &self.drivers[device].device;
-        let name = &self.names[device];
+        let Driver {
+            name,
+            feeds:
+                DeviceWorkers {
+                    device: blocking,
+                    is_host,
+                    ..
+                },
+            ..
+        } = &*self.drivers[device];
+        let is_together = blocking.answers_together();
         let began = Instant::now();
         let mut tasks = Vec::with_capacity(batch.len());
         let mut requests = Vec::with_capacity(batch.len());
@@ -206,23 +215,24 @@ impl Inner {
             }
         }
         if !powers.is_empty() {
-            complete(&**driver, &powers, &mut |place, result| {
+            complete(&**blocking, &powers, &mut |place, result| {
                 answer(places[place], result)
             });
         }
         let (mut given_up, mut to_wake) = (Vec::new(), Vec::new());
         {
             let mut state = self.lock();
+            let now = state.time(Instant::now());
             let counts = (requests.len(), failed.len());
-            let took = match self.drivers[device].is_host {
+            let took = match is_host {
                 true => spent().saturating_sub(spent_before),
                 false => given.elapsed(),
             };
-            let more = state.more_than_usual(device, &tasks, took);
-            if self.drivers[device].is_host && failed.is_empty() {
+            let more = state.more_than_usual(device, &tasks, took, now);
+            if *is_host && failed.is_empty() {
                 state.settle(device, worker, &tasks, took);
             }
-            state.leave(device, worker, counts, &self.drivers);
+            state.leave(device, worker, counts, now);
             let first = tasks.first().map(|task| state.origin_of(task));
             if first == Some(Origin::Client) {
                 let each = more / u32::try_from(failed.len().max(1)).unwrap_or(u32::MAX);
@@ -254,7 +264,7 @@ impl Inner {
                     given_up.push((task, Refusal::new(Code::Unavailable, message)));
                 } else {
                     state.queue.push(Arc::clone(task), true);
-                    state.workers_to_wake(task.shape, &self.drivers, &mut to_wake);
+                    state.workers_to_wake(task.shape, now, &mut to_wake);
                 }
             }
         }
@@ -276,6 +286,28 @@ impl Inner {
         }
     }
 
+    /// Refuses tasks, each with the device that has it. Without another reason, its deadline has passed.
+    pub(super) fn refuse(&self, tasks: Vec<Refused>, now: Instant) {
+        let mut outgoing = Outgoing::default();
+        for (task, device, refusal) in tasks {
+            let waited = now.saturating_duration_since(task.arrived);
+            let refusal = refusal.unwrap_or_else(|| {
+                let message = match &device {
+                    None => "its deadline passed before a device was free: send fewer requests at \
+                             once, allow more time, or try another server"
+                        .to_owned(),
+                    Some(device) => format!("its deadline passed while device {device} had it"),
+                };
+                Refusal::new(Code::DeadlineExceeded, message)
+            });
+            let answered = Answered {
+                device,
+                ..Answered::refused(refusal, waited)
+            };
+            self.answer(&task, answered, &mut outgoing);
+        }
+    }
+
     /// Answers a task. It stops counting before its client receives the answer, because the client may then send another.
     pub(super) fn answer(&self, task: &Task, answered: Answered, outgoing: &mut Outgoing) {
         task.answer(answered, outgoing, |client| self.lock().forget(client));
@@ -283,55 +315,46 @@ impl Inner {
 }
 
 impl State {
-    /// Returns the next batch for a free worker of a device, and the cost of each task; empty if the work is best left to
+    /// Returns the next batch for a free worker of a device, and its expected speed; nothing if the work is best left to
     /// other devices.
     pub(super) fn take(
         &mut self,
         device: DeviceId,
         lane: Lane,
-        drivers: &[DeviceWorkers],
-    ) -> (Vec<Arc<Task>>, Duration) {
-        let is_down = self.devices[device].down_until.is_some();
-        if is_down && !self.devices[device].begin_trial() {
-            return (Vec::new(), Duration::ZERO);
+        now: Duration,
+    ) -> (Vec<Arc<Task>>, Option<Expected>) {
+        let admission = self.devices[device].health.admits(now);
+        if admission == Admission::No {
+            return (Vec::new(), None);
         }
-        let driver = &drivers[device];
-        let is_full = !driver.is_host && self.devices[device].is_full_of_long();
+        let is_full = self.devices[device].is_full_of_long();
         let Self {
             queue,
             shapes,
             devices,
             ..
         } = self;
-        let own = |shape: ShapeId| shapes[shape].expected[device];
-        let cost = |shape: ShapeId| {
-            own(shape).map_or(Duration::ZERO, |own| {
-                Duration::from_secs_f64(own.per_second.recip())
-            })
-        };
+        let driver = &devices[device].driver;
+        let own = |shape: ShapeId| shapes[shape].expected(device, devices, now);
         let may = |task: &Task| {
-            own(task.shape).is_some() && !task.has_tried(device) && !task.is_answered()
+            let is_able = shapes[task.shape].offers[device].is_some();
+            is_able && !task.has_tried(device) && !task.is_answered()
         };
-        let is_of_lane = |task: &Task| Lane::of(driver, task.is_long) == lane;
+        let is_of_lane = |task: &Task| driver.lane_of(task.is_long) == lane;
         let batch = queue.take(
             // Long requests wait for their client's turn.
             |task| lane == Lane::Aside && !is_of_lane(task) && may(task),
             |task| is_of_lane(task) && !(task.is_long && is_full) && may(task),
-            |shape| left_to_others(&shapes[shape], device, devices),
-            |shape, waiting| {
-                let size = batch_size(driver, &shapes[shape].kind, waiting);
-                if is_down { 1 } else { size }
+            |shape| left_to_others(&shapes[shape], device, devices, now),
+            |shape, waiting| match admission {
+                Admission::Trial => 1,
+                _ => driver.batch_size(&shapes[shape].kind, waiting),
             },
-            cost,
+            |shape| own(shape).map_or(Duration::ZERO, Expected::cost),
             |shape| shapes[shape].origin == Origin::Client,
         );
-        if is_down && batch.is_empty() {
-            devices[device].is_on_trial = false;
-        }
-        let cost = batch
-            .first()
-            .map_or(Duration::ZERO, |task| cost(task.shape));
-        (batch, cost)
+        let expected = batch.first().and_then(|task| own(task.shape));
+        (batch, expected)
     }
 
     /// Charges clients for the time that a batch took, in place of its expected cost.
@@ -346,63 +369,61 @@ impl State {
     }
 
     /// Returns the time that a batch of one shape took beyond the device's expected time.
-    fn more_than_usual(&self, device: DeviceId, tasks: &[&Arc<Task>], took: Duration) -> Duration {
-        let shape = tasks.first().map(|task| task.shape);
-        let expected = shape.and_then(|shape| self.shapes[shape].expected[device]);
+    fn more_than_usual(
+        &self,
+        device: DeviceId,
+        tasks: &[&Arc<Task>],
+        took: Duration,
+        now: Duration,
+    ) -> Duration {
+        let entry = tasks.first().map(|task| &self.shapes[task.shape]);
+        let expected = entry.and_then(|entry| entry.expected(device, &self.devices, now));
         expected.map_or(Duration::ZERO, |expected| {
-            let all = Duration::from_secs_f64(tasks.len() as f64 / expected.per_second);
-            took.saturating_sub(expected.latency.max(all))
+            took.saturating_sub(expected.time_of(tasks.len()))
         })
     }
 
     /// Adds to `to_wake` the idle workers that have work, now that requests of this shape wait.
-    pub(super) fn workers_to_wake(
-        &self,
-        shape: ShapeId,
-        drivers: &[DeviceWorkers],
-        to_wake: &mut Vec<ToWake>,
-    ) {
+    pub(super) fn workers_to_wake(&self, shape: ShapeId, now: Duration, to_wake: &mut Vec<ToWake>) {
         let waiting = self.queue.len_of(shape);
         for (device, state) in self.devices.iter().enumerate() {
-            let lane = Lane::of(&drivers[device], self.shapes[shape].is_long);
+            let lane = state.driver.lane_of(self.shapes[shape].is_long);
             let idle = state.idle[lane as usize];
-            if idle == 0 || self.shapes[shape].expected[device].is_none() {
+            if idle == 0 || self.shapes[shape].offers[device].is_none() {
                 continue;
             }
-            let left = left_to_others(&self.shapes[shape], device, &self.devices);
+            let left = left_to_others(&self.shapes[shape], device, &self.devices, now);
             // A request at which a device has failed is not left to others, least of all to that device.
             let own = waiting.saturating_sub(left).max(self.queue.tried_of(shape));
             if own > 0 {
-                let size = batch_size(&drivers[device], &self.shapes[shape].kind, own).max(1);
+                let size = state
+                    .driver
+                    .batch_size(&self.shapes[shape].kind, own)
+                    .max(1);
                 to_wake.push((device, lane, own.div_ceil(size).min(idle)));
             }
         }
     }
 }
 
-/// Returns the number of `waiting` requests that a worker takes at once. Signatures are computed one after the other, but
-/// several of them share the lock and the wake-up of their reader.
-fn batch_size(driver: &DeviceWorkers, kind: &Kind, waiting: usize) -> usize {
-    match kind {
-        Kind::Power(shape) => driver.device.batch_size(shape, waiting),
-        Kind::Signature(key_type) => {
-            let most = signature::batch_max(*key_type);
-            (waiting / driver.workers.max(1)).clamp(1, most)
-        }
-    }
-}
-
 /// Returns the number of requests of a shape that a device leaves to faster devices that are well.
-fn left_to_others(entry: &ShapeEntry, device: DeviceId, devices: &[DeviceState]) -> usize {
-    let Some(own) = entry.expected[device] else {
+fn left_to_others(
+    entry: &ShapeEntry,
+    device: DeviceId,
+    devices: &[DeviceState],
+    now: Duration,
+) -> usize {
+    let Some(own) = entry.expected(device, devices, now) else {
         return 0;
     };
-    let others = entry.expected.iter().zip(devices).enumerate();
+    let others = devices.iter().enumerate().filter(|(other, state)| {
+        *other != device && state.health.is_trusted() && !state.is_stuck()
+    });
     others
-        .filter(|(other, (_, state))| {
-            *other != device && state.down_until.is_none() && !state.is_stuck()
+        .filter_map(|(other, state)| {
+            let expected = entry.expected(other, devices, now)?;
+            Some(left_to(own, expected, state.in_work))
         })
-        .filter_map(|(_, (expected, state))| Some(left_to(own, (*expected)?, state.in_work)))
         .sum()
 }
 
