@@ -12,7 +12,6 @@ use super::super::devices::DeviceWorkers;
 use super::super::outbox::Outgoing;
 use super::admit::{ENDS, Submission};
 use super::answer::{Answered, Refusal};
-use super::health::rules;
 use super::queue::Queue;
 use super::spin::Spin;
 use super::state::{Bounds, DeviceState, Driver, State};
@@ -121,7 +120,7 @@ impl Dispatcher {
         let mut state = self.inner.lock();
         state.bounds = bounds;
         for device in &mut state.devices {
-            device.health.rules = rules(&bounds);
+            device.health.rules = bounds.rules();
         }
     }
 

@@ -3,32 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use oarlock_engine::learn::{Admission, BackOff, BreakerRule};
-use oarlock_engine::schedule::{Fault, Rules};
+use oarlock_engine::learn::Admission;
+use oarlock_engine::schedule::Fault;
 use tonic::Code;
 
 use super::answer::Refusal;
-use super::state::{Bounds, DeviceState, Origin, State};
-use super::task::{DeviceId, Kind, ShapeId, Task};
-use super::workers::Refused;
-
-/// Returns the rules for the health of devices.
-pub(super) fn rules(bounds: &Bounds) -> Rules {
-    let hang_ns = u64::try_from(bounds.hang.as_nanos()).unwrap_or(u64::MAX);
-    Rules {
-        failures: FAILURES,
-        stalls: BreakerRule {
-            failures_max: 1,
-            pause_ns: BackOff::doubling(hang_ns, hang_ns),
-            ..FAILURES
-        },
-        // A result that is wrong is reported as an error.
-        breaches: FAILURES,
-        limit_min: bounds.hang,
-        // A device that has become slower is seen to answer: late results are measured.
-        doublings_max: 0,
-    }
-}
+use super::state::{DeviceState, Origin, State};
+use super::task::{DeviceId, Kind, Refused, ShapeId, Task};
 
 impl DeviceState {
     /// Whether it takes no requests now: it is down, or its trial is under way.
@@ -175,12 +156,3 @@ impl State {
         Refusal::new(Code::Unavailable, message)
     }
 }
-
-/// Three failures in a row make a device down, for 0.1 s at first and up to 6.4 s. One request that succeeds makes it well
-/// again.
-const FAILURES: BreakerRule = BreakerRule {
-    failures_max: 3,
-    trials: 1,
-    pause_ns: BackOff::doubling(PAUSE_NS_MIN, PAUSE_NS_MIN << 6),
-};
-const PAUSE_NS_MIN: u64 = 100_000_000;

@@ -8,7 +8,7 @@
 //! number of requests that they will complete before it would complete one. So a lone request never waits for a slow device,
 //! a burst spreads over all devices, and under steady load every device is busy.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,10 +50,15 @@ pub(super) struct Queue {
     /// The virtual time of the client served last.
     now: u64,
     count: usize,
-    /// The number of waiting requests of each shape.
-    by_shape: HashMap<ShapeId, usize>,
-    /// The number of waiting requests at which a device has failed, by shape. A request never fails while it waits.
-    tried_by_shape: HashMap<ShapeId, usize>,
+    by_shape: Vec<Waiting>,
+}
+
+/// The numbers of waiting requests of a shape.
+#[derive(Clone, Copy, Default)]
+struct Waiting {
+    all: usize,
+    /// Those at which a device has failed. A request never fails while it waits.
+    tried: usize,
 }
 
 struct Client {
@@ -115,12 +120,12 @@ impl Queue {
     }
 
     pub(super) fn len_of(&self, shape: ShapeId) -> usize {
-        self.by_shape.get(&shape).copied().unwrap_or(0)
+        self.by_shape.get(shape).map_or(0, |waiting| waiting.all)
     }
 
     /// Returns the number of waiting requests that no device leaves to another, since one has failed at them.
     pub(super) fn tried_of(&self, shape: ShapeId) -> usize {
-        self.tried_by_shape.get(&shape).copied().unwrap_or(0)
+        self.by_shape.get(shape).map_or(0, |waiting| waiting.tried)
     }
 
     pub(super) fn len_of_client(&self, client: ClientId) -> usize {
@@ -130,9 +135,11 @@ impl Queue {
     /// Adds a task at the end of its client's queue, or at the front if a failed device returned it.
     pub(super) fn push(&mut self, task: Arc<Task>, is_back: bool) {
         let (id, shape, is_long) = (task.client, task.shape, task.is_long);
-        if task.was_tried() {
-            *self.tried_by_shape.entry(shape).or_default() += 1;
+        if self.by_shape.len() <= shape {
+            self.by_shape.resize_with(shape + 1, Waiting::default);
         }
+        self.by_shape[shape].all += 1;
+        self.by_shape[shape].tried += usize::from(task.was_tried());
         let client = &mut self.clients[id];
         let queues = &mut client.waiting[usize::from(!task.is_urgent)];
         let place = queues.iter().position(|(other, _)| *other == shape);
@@ -152,7 +159,6 @@ impl Queue {
             self.order.insert((client.time, id));
         }
         self.count += 1;
-        *self.by_shape.entry(shape).or_default() += 1;
     }
 
     /// Takes the next task that `may` accepts, and others of the same shape, up to `size` in all. It leaves `skip` tasks of
@@ -231,7 +237,7 @@ impl Queue {
         skip: &impl Fn(ShapeId) -> usize,
         only: Option<(ShapeId, bool)>,
     ) -> Option<(ClientId, Arc<Task>)> {
-        let mut left: HashMap<ShapeId, usize> = HashMap::new();
+        let mut left: Vec<(ShapeId, usize)> = Vec::new();
         let mut found = None;
         'search: for (_, id) in &self.order {
             if only.is_some_and(|(_, of_numbers)| of_numbers) && self.clients[*id].suspicion > 0 {
@@ -255,13 +261,17 @@ impl Queue {
                     if !may(&queue[head]) {
                         continue;
                     }
-                    let left = left.entry(*shape).or_insert_with(|| skip(*shape));
+                    let known = left.iter().position(|(known, _)| known == shape);
+                    let place = known.unwrap_or_else(|| {
+                        left.push((*shape, skip(*shape)));
+                        left.len() - 1
+                    });
                     // A task at which another device has failed is not left to others.
-                    if *left == 0 || queue[head].was_tried() {
+                    if left[place].1 == 0 || queue[head].was_tried() {
                         found = Some((*id, priority, at, head));
                         break 'search;
                     }
-                    *left -= 1;
+                    left[place].1 -= 1;
                 }
             }
             let mut waiting = self.clients[*id].waiting.iter().flatten();
@@ -291,31 +301,21 @@ impl Queue {
 
     /// Charges a client for the time of its requests beyond the cost of their shapes.
     pub(super) fn charge_more(&mut self, id: ClientId, cost: Duration) {
-        let client = &mut self.clients[id];
-        let is_waiting = client.count > 0;
-        if is_waiting {
-            self.order.remove(&(client.time, id));
-        }
-        let cost = u64::try_from(cost.as_nanos()).unwrap_or(u64::MAX);
-        client.time = client.time.saturating_add(cost / u64::from(client.weight));
-        if is_waiting {
-            self.order.insert((client.time, id));
-        }
+        self.shift(id, ns(cost));
     }
 
     /// Charges a client for the time that a task took, in place of its expected cost.
     pub(super) fn settle(&mut self, id: ClientId, cost: Duration, took: Duration) {
-        if took >= cost {
-            return self.charge_more(id, took - cost);
-        }
+        self.shift(id, ns(took) - ns(cost));
+    }
+
+    /// Moves a client's virtual time by the nanoseconds of a device.
+    fn shift(&mut self, id: ClientId, by_ns: i64) {
         let client = &mut self.clients[id];
-        let is_waiting = client.count > 0;
-        if is_waiting {
-            self.order.remove(&(client.time, id));
-        }
-        let back = u64::try_from((cost - took).as_nanos()).unwrap_or(u64::MAX);
-        client.time = client.time.saturating_sub(back / u64::from(client.weight));
-        if is_waiting {
+        let before = client.time;
+        client.time = before.saturating_add_signed(by_ns / i64::from(client.weight));
+        if client.count > 0 {
+            self.order.remove(&(before, id));
             self.order.insert((client.time, id));
         }
     }
@@ -335,15 +335,14 @@ impl Queue {
             self.order.remove(&(client.time, id));
         }
         self.count -= 1;
-        if let Some(count) = self.by_shape.get_mut(&shape) {
-            *count -= 1;
-        }
-        if task.was_tried()
-            && let Some(count) = self.tried_by_shape.get_mut(&shape)
-        {
-            *count = count.saturating_sub(1);
-        }
+        let waiting = &mut self.by_shape[shape];
+        waiting.all -= 1;
+        waiting.tried = waiting.tried.saturating_sub(usize::from(task.was_tried()));
     }
+}
+
+fn ns(time: Duration) -> i64 {
+    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
 }
 
 /// The number of a client's requests that are computed alone after its numbers failed once.

@@ -5,12 +5,11 @@ use std::sync::{Arc, Condvar};
 use std::time::{Duration, Instant};
 
 use oarlock::device::{PublicKeyOperation, Shape};
-use oarlock_engine::learn::{Fading, decayed};
-use oarlock_engine::schedule::{Given, Health};
+use oarlock_engine::learn::{BackOff, BreakerRule, Fading, decayed};
+use oarlock_engine::schedule::{Given, Health, Rules};
 
 use super::super::devices::DeviceWorkers;
 use super::super::signature;
-use super::health::rules;
 use super::queue::{Expected, Queue};
 use super::task::{ClientId, DeviceId, Kind, ShapeId, Task};
 
@@ -23,6 +22,26 @@ pub struct Bounds {
     pub per_client_max: usize,
     /// The time for a batch after which a device counts as hanging.
     pub hang: Duration,
+}
+
+impl Bounds {
+    /// Returns the rules for the health of devices.
+    pub(super) fn rules(&self) -> Rules {
+        let hang_ns = u64::try_from(self.hang.as_nanos()).unwrap_or(u64::MAX);
+        Rules {
+            failures: FAILURES,
+            stalls: BreakerRule {
+                failures_max: 1,
+                pause_ns: BackOff::doubling(hang_ns, hang_ns),
+                ..FAILURES
+            },
+            // A result that is wrong is reported as an error.
+            breaches: FAILURES,
+            limit_min: self.hang,
+            // A device that has become slower is seen to answer: late results are measured.
+            doublings_max: 0,
+        }
+    }
 }
 
 /// The source of a request's numbers. It decides what a failure proves.
@@ -247,7 +266,7 @@ impl DeviceState {
             in_work: 0,
             batches: (0..driver.feeds.threads()).map(|_| None).collect(),
             slowness: Default::default(),
-            health: Health::new(rules(bounds)),
+            health: Health::new(bounds.rules()),
             by_size: vec![0; BATCH_COUNTED_MAX + 1],
         }
     }
@@ -278,6 +297,15 @@ fn is_long(shape: &Shape) -> bool {
     let limbs = shape.modulus_bits.div_ceil(64);
     is_alone && limbs * limbs * shape.exponent_bits > SHORT_WORK_MAX
 }
+
+/// Three failures in a row make a device down, for 0.1 s at first and up to 6.4 s. One request that succeeds makes it well
+/// again.
+const FAILURES: BreakerRule = BreakerRule {
+    failures_max: 3,
+    trials: 1,
+    pause_ns: BackOff::doubling(PAUSE_NS_MIN, PAUSE_NS_MIN << 6),
+};
+const PAUSE_NS_MIN: u64 = 100_000_000;
 
 /// The most work of a short request: twice that of a prime of 2048 bits.
 const SHORT_WORK_MAX: usize = 2 * 32 * 32 * 2048;

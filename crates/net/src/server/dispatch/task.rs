@@ -3,7 +3,7 @@
 use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use super::super::outbox::Outgoing;
@@ -84,6 +84,9 @@ impl fmt::Debug for Work {
 
 /// Creates a request from a client's numbers.
 pub(super) type Numbers = Box<dyn FnOnce() -> Result<PublicKeyRequest, Refusal> + Send>;
+
+/// A task to refuse, the device that has it, and the reason, which is otherwise its deadline.
+pub(super) type Refused = (Arc<Task>, Option<Arc<str>>, Option<Refusal>);
 
 /// A request that was admitted.
 pub(super) struct Task {

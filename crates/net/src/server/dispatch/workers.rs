@@ -7,15 +7,15 @@ use oarlock::Error;
 use oarlock::device::complete;
 use oarlock_engine::learn::Admission;
 use tonic::Code;
+use zeroize::Zeroizing;
 
-use super::super::devices::DeviceWorkers;
 use super::super::listener::spent;
 use super::super::outbox::Outgoing;
 use super::answer::{Answered, Refusal, refusal_of};
 use super::queue::{Expected, left_to};
 use super::spin::Spin;
 use super::state::{DeviceState, Driver, InWork, Lane, Origin, ShapeEntry, State};
-use super::task::{DeviceId, Request, ShapeId, Task};
+use super::task::{DeviceId, Refused, Request, ShapeId, Task};
 
 pub(super) struct Inner {
     pub(super) drivers: Vec<Arc<Driver>>,
@@ -25,9 +25,6 @@ pub(super) struct Inner {
 
 /// A device and lane, and the number of its workers to wake.
 pub(super) type ToWake = (DeviceId, Lane, usize);
-
-/// A task to refuse, the device that has it, and the reason, which is otherwise its deadline.
-pub(super) type Refused = (Arc<Task>, Option<Arc<str>>, Option<Refusal>);
 
 /// The next step of a worker.
 enum Next {
@@ -131,18 +128,60 @@ impl Inner {
     }
 
     fn run(&self, device: DeviceId, worker: usize, batch: &[Arc<Task>], outgoing: &mut Outgoing) {
-        let Driver {
-            name,
-            feeds:
-                DeviceWorkers {
-                    device: blocking,
-                    is_host,
-                    ..
-                },
-            ..
-        } = &*self.drivers[device];
+        let driver = &*self.drivers[device];
+        let (blocking, name) = (&driver.feeds.device, &driver.name);
         let is_together = blocking.answers_together();
         let began = Instant::now();
+        let (tasks, requests) = self.checked(batch, began, outgoing);
+        let (given, spent_before) = (Instant::now(), spent());
+        let mut failed = Vec::new();
+        let mut answer = |place: usize, result| match result {
+            Err(Error::DeviceFailed { reason, .. }) => failed.push((place, reason)),
+            result => {
+                let task = tasks[place];
+                let outcome = result.map_err(refusal_of);
+                self.answer(task, answered(task, began, outcome, Some(name)), outgoing);
+                if !is_together {
+                    outgoing.release();
+                }
+            }
+        };
+        // A batch has one kind: either powers or signatures.
+        let (mut powers, mut places) = (Vec::new(), Vec::new());
+        for (place, request) in requests.iter().enumerate() {
+            match request {
+                Request::Power(power) => {
+                    powers.push(power);
+                    places.push(place);
+                }
+                Request::Signature(signature) => answer(place, signature.make(name)),
+            }
+        }
+        if !powers.is_empty() {
+            complete(&**blocking, &powers, &mut |place, result| {
+                answer(places[place], result)
+            });
+        }
+        let took = match driver.feeds.is_host {
+            true => spent().saturating_sub(spent_before),
+            false => given.elapsed(),
+        };
+        for (task, refusal) in self.leave((device, worker), &tasks, &requests, failed, took) {
+            let refused = answered(task, began, Err(refusal), Some(name));
+            self.answer(task, refused, outgoing);
+        }
+        if !is_together {
+            outgoing.release();
+        }
+    }
+
+    /// Creates the requests of a batch. Those whose numbers are refused are answered, and left out.
+    fn checked<'a>(
+        &self,
+        batch: &'a [Arc<Task>],
+        began: Instant,
+        outgoing: &mut Outgoing,
+    ) -> (Vec<&'a Arc<Task>>, Vec<&'a Request>) {
         let mut tasks = Vec::with_capacity(batch.len());
         let mut requests = Vec::with_capacity(batch.len());
         let mut refused = Vec::new();
@@ -172,118 +211,67 @@ impl Inner {
             }
         }
         for (task, refusal) in refused {
-            self.answer(
-                task,
-                Answered {
-                    outcome: Err(refusal),
-                    waited: began.saturating_duration_since(task.arrived),
-                    served: began.elapsed(),
-                    device: None,
-                },
-                outgoing,
-            );
+            let refused = answered(task, began, Err(refusal), None);
+            self.answer(task, refused, outgoing);
         }
-        let (given, spent_before) = (Instant::now(), spent());
-        let mut failed = Vec::new();
-        let mut answer = |place: usize, result| {
+        (tasks, requests)
+    }
+
+    /// Records that a batch took a worker `took`. Passes the requests that failed, by place and with the reason, to other
+    /// devices, and returns those that are refused instead.
+    fn leave<'a>(
+        &self,
+        (device, worker): (DeviceId, usize),
+        tasks: &[&'a Arc<Task>],
+        requests: &[&Request],
+        failed: Vec<(usize, String)>,
+        took: Duration,
+    ) -> Vec<(&'a Arc<Task>, Refusal)> {
+        let Driver { name, feeds, .. } = &*self.drivers[device];
+        let (mut refused, mut to_wake) = (Vec::new(), Vec::new());
+        let mut state = self.lock();
+        let now = state.time(Instant::now());
+        let more = state.more_than_usual(device, tasks, took, now);
+        if feeds.is_host && failed.is_empty() {
+            state.settle(device, worker, tasks, took);
+        }
+        state.leave(device, worker, (requests.len(), failed.len()), now);
+        let first = tasks.first().map(|task| state.origin_of(task));
+        if first == Some(Origin::Client) {
+            let each = more / u32::try_from(failed.len().max(1)).unwrap_or(u32::MAX);
+            for (place, task) in tasks.iter().enumerate() {
+                let has_failed = failed.iter().any(|(failed, _)| *failed == place);
+                if has_failed {
+                    state.queue.charge_more(task.client, each);
+                }
+                state.queue.judge(task.client, !has_failed);
+            }
+        }
+        for (place, reason) in failed {
             let task = tasks[place];
-            match result {
-                Err(Error::DeviceFailed { reason, .. }) => failed.push((place, reason)),
-                result => {
-                    let answered = Answered {
-                        outcome: result.map_err(refusal_of),
-                        waited: began.saturating_duration_since(task.arrived),
-                        served: began.elapsed(),
-                        device: Some(Arc::clone(name)),
-                    };
-                    self.answer(task, answered, outgoing);
-                    if !is_together {
-                        outgoing.release();
-                    }
-                }
+            if state.origin_of(task) == Origin::Client {
+                tracing::debug!(device = &**name, reason, "failed with a client's numbers");
+                refused.push((task, unfit(requests[place], name, &reason)));
+                continue;
             }
-        };
-        // A batch has one kind: either powers or signatures.
-        let (mut powers, mut places) = (Vec::new(), Vec::new());
-        for (place, request) in requests.iter().enumerate() {
-            match request {
-                Request::Power(power) => {
-                    powers.push(power);
-                    places.push(place);
-                }
-                Request::Signature(signature) => answer(place, signature.make(name)),
+            tracing::warn!(device = &**name, reason, "failed at a request");
+            // The requests of a device that hung were given to others.
+            let is_elsewhere = task.has_tried(device);
+            task.note_failure(device);
+            if is_elsewhere || task.is_answered() {
+                continue;
+            }
+            if state.is_over || !state.has_another_device(task) {
+                let message = format!("device {name} failed, and no other can take over: {reason}");
+                refused.push((task, Refusal::new(Code::Unavailable, message)));
+            } else {
+                state.queue.push(Arc::clone(task), true);
+                state.workers_to_wake(task.shape, now, &mut to_wake);
             }
         }
-        if !powers.is_empty() {
-            complete(&**blocking, &powers, &mut |place, result| {
-                answer(places[place], result)
-            });
-        }
-        let (mut given_up, mut to_wake) = (Vec::new(), Vec::new());
-        {
-            let mut state = self.lock();
-            let now = state.time(Instant::now());
-            let counts = (requests.len(), failed.len());
-            let took = match is_host {
-                true => spent().saturating_sub(spent_before),
-                false => given.elapsed(),
-            };
-            let more = state.more_than_usual(device, &tasks, took, now);
-            if *is_host && failed.is_empty() {
-                state.settle(device, worker, &tasks, took);
-            }
-            state.leave(device, worker, counts, now);
-            let first = tasks.first().map(|task| state.origin_of(task));
-            if first == Some(Origin::Client) {
-                let each = more / u32::try_from(failed.len().max(1)).unwrap_or(u32::MAX);
-                for (place, task) in tasks.iter().enumerate() {
-                    let has_failed = failed.iter().any(|(failed, _)| *failed == place);
-                    if has_failed {
-                        state.queue.charge_more(task.client, each);
-                    }
-                    state.queue.judge(task.client, !has_failed);
-                }
-            }
-            for (place, reason) in failed {
-                let task = tasks[place];
-                if state.origin_of(task) == Origin::Client {
-                    tracing::debug!(device = &**name, reason, "failed with a client's numbers");
-                    given_up.push((task, unfit(requests[place], name, &reason)));
-                    continue;
-                }
-                tracing::warn!(device = &**name, reason, "failed at a request");
-                // The requests of a device that hung were given to others.
-                let is_elsewhere = task.has_tried(device);
-                task.note_failure(device);
-                if is_elsewhere || task.is_answered() {
-                    continue;
-                }
-                if state.is_over || !state.has_another_device(task) {
-                    let message =
-                        format!("device {name} failed, and no other can take over: {reason}");
-                    given_up.push((task, Refusal::new(Code::Unavailable, message)));
-                } else {
-                    state.queue.push(Arc::clone(task), true);
-                    state.workers_to_wake(task.shape, now, &mut to_wake);
-                }
-            }
-        }
+        drop(state);
         self.wake(to_wake);
-        for (task, refusal) in given_up {
-            self.answer(
-                task,
-                Answered {
-                    outcome: Err(refusal),
-                    waited: began.saturating_duration_since(task.arrived),
-                    served: began.elapsed(),
-                    device: Some(Arc::clone(name)),
-                },
-                outgoing,
-            );
-        }
-        if !is_together {
-            outgoing.release();
-        }
+        refused
     }
 
     /// Refuses tasks, each with the device that has it. Without another reason, its deadline has passed.
@@ -425,6 +413,21 @@ fn left_to_others(
             Some(left_to(own, expected, state.in_work))
         })
         .sum()
+}
+
+/// Returns the answer to a task that a worker began at `began`.
+fn answered(
+    task: &Task,
+    began: Instant,
+    outcome: Result<Zeroizing<Vec<u8>>, Refusal>,
+    device: Option<&Arc<str>>,
+) -> Answered {
+    Answered {
+        outcome,
+        waited: began.saturating_duration_since(task.arrived),
+        served: began.elapsed(),
+        device: device.cloned(),
+    }
 }
 
 /// Returns the refusal for a client whose own numbers made a device fail.
