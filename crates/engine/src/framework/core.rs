@@ -19,13 +19,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
 
-use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use super::local::{Entry, Home, Local, wake};
 use super::member::{Check, Estimate, Member, RULES};
 use super::parcel::{Content, Flight, Parcel};
 use super::request::{Answer, OperationStats, Place};
+use super::verdict::{Verdict, judge};
 use super::watch::{Watch, Watched};
 use crate::Error;
 use crate::costs::published::{DeviceState, Other, ShownDevice};
@@ -39,7 +39,6 @@ use crate::work::buffers::Buffers;
 use crate::work::operation::Service;
 use oarlock_threads::page::{DeviceFigure, Gauge};
 use oarlock_threads::process;
-use oarlock_threads::wiped::Wiped;
 
 /// The state that all sessions of a framework share.
 pub(super) struct Core {
@@ -480,82 +479,6 @@ impl Core {
         let known = self.health.lock().unwrap_or_else(PoisonError::into_inner);
         known.keys().cloned().collect()
     }
-
-    /// Checks a device's result and copies it into the request's buffers; returns the power of a public-key request. If the
-    /// result is wrong, the data stay unchanged.
-    fn judge(
-        &self,
-        member: &Member,
-        parcel: &mut Parcel,
-        mut bounce: Bounce,
-        result: Result<(), DeviceError>,
-    ) -> Verdict {
-        if let Err(error) = result {
-            return Verdict::Fault(Fault::Failed, error.0);
-        }
-        let (session, step, buffers) = match &mut parcel.what {
-            Content::PublicKey(request) => {
-                let checked = request.check(bounce.into_result(), false);
-                return match checked.map(|power| request.finish(power)) {
-                    Ok(Ok(power)) => Verdict::Done(power),
-                    Ok(Err(error)) => Verdict::Refused(error),
-                    Err(reason) => Verdict::Fault(Fault::Breach, reason),
-                };
-            }
-            Content::Data {
-                session,
-                step,
-                buffers,
-            } => (session, step, buffers),
-        };
-        let Some(made) = bounce.checked() else {
-            return Verdict::Fault(Fault::Breach, "it has written past the end".into());
-        };
-        if made.len() != buffers.len() {
-            return Verdict::Fault(Fault::Breach, "it has changed the length".into());
-        }
-        if session.material.service() == Service::Random {
-            // XOR with aws-lc's bytes: the result is sound if either source is.
-            let range = step.layout.encrypted.clone();
-            let mut own = Wiped::zeros(range.len());
-            crate::aws_lc::random::fill_random(&mut own);
-            let bytes = made[range].iter_mut().zip(own.iter());
-            bytes.for_each(|(byte, own)| *byte ^= own);
-            buffers.scatter(made);
-            return Verdict::Done(Zeroizing::default());
-        }
-        let tag = step.layout.tag..step.layout.tag + session.material.tag_bytes();
-        // The device computes the tag without knowing the expected one.
-        let is_refused = step.direction == Direction::Decrypt && {
-            let mut given = vec![0; tag.len()];
-            buffers.take(tag.start, &mut given);
-            !bool::from(given.ct_eq(&made[tag.clone()]))
-        };
-        if is_refused || member.is_to_be_checked() {
-            let mut input = Wiped::zeros(buffers.len());
-            buffers.gather(&mut input);
-            let right = session.keys.run(step, &mut input);
-            return match right {
-                Err(error) if is_refused => Verdict::Refused(error),
-                Ok(()) if !is_refused && input.ct_eq(made).into() => {
-                    buffers.scatter(&input);
-                    Verdict::Done(Zeroizing::default())
-                }
-                _ => Verdict::Fault(Fault::Breach, "its result is wrong".into()),
-            };
-        }
-        // Bytes outside the ranges come from the input, never from the device.
-        let text = step.layout.encrypted.clone();
-        let tag = match step.direction {
-            Direction::Encrypt => tag,
-            Direction::Decrypt => 0..0,
-        };
-        buffers.copy_all_but(text.clone(), tag.clone());
-        for range in [text, tag] {
-            buffers.put(range.start, &made[range]);
-        }
-        Verdict::Done(Zeroizing::default())
-    }
 }
 
 impl Home for Core {
@@ -610,13 +533,6 @@ impl Watched for Core {
     }
 }
 
-enum Verdict {
-    Done(Zeroizing<Vec<u8>>),
-    /// The request itself is at fault.
-    Refused(Error),
-    Fault(Fault, String),
-}
-
 /// Receives the answer of a task.
 struct Attempt {
     /// Weak: a device that never answers must not keep the framework alive.
@@ -645,7 +561,7 @@ impl Sink for Attempt {
             });
             return;
         };
-        match core.judge(member, &mut parcel, bounce, result) {
+        match judge(&core.local, member, &mut parcel, bounce, result) {
             Verdict::Done(power) => {
                 member.with_health(|health| health.succeeded(now, given));
                 let bytes = parcel.bytes() as u64;
@@ -655,6 +571,13 @@ impl Sink for Attempt {
             }
             Verdict::Refused(error) => {
                 member.with_health(|health| health.succeeded(now, given));
+                let name = Some(Arc::clone(&member.name));
+                core.finish(&self.flight, parcel, Err(error), name);
+            }
+            Verdict::Unproven(reason) => {
+                member.with_health(|health| health.unproven(given, false));
+                let device = member.name.to_string();
+                let error = Error::DeviceFailed { device, reason };
                 let name = Some(Arc::clone(&member.name));
                 core.finish(&self.flight, parcel, Err(error), name);
             }

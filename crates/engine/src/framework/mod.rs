@@ -27,8 +27,8 @@
 //! ```
 
 // request.rs: requests and answers. session.rs: the interface to keys. parcel.rs: requests, keys and positions. core.rs:
-// requests in flight. member.rs: a device. rates.rs: its speed. local.rs: the CPU's queue. watch.rs: the thread that polls
-// devices. blocking.rs: devices without a queue.
+// requests in flight. member.rs: a device. rates.rs: its speed. verdict.rs: what it answers. local.rs: the CPU's queue.
+// watch.rs: the thread that polls devices. blocking.rs: devices without a queue.
 
 mod blocking;
 mod core;
@@ -38,6 +38,7 @@ mod parcel;
 mod rates;
 mod request;
 mod session;
+mod verdict;
 mod watch;
 
 use std::collections::{BTreeMap, VecDeque};

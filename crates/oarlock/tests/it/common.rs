@@ -13,10 +13,42 @@ use rand::Rng;
 /// RSA keys for tests only.
 #[cfg(feature = "rsa")]
 pub mod keys {
+    use oarlock::rsa::RsaPrivateKey;
+    use pkcs1::RsaPrivateKeyRef;
+    use pkcs1::der::Encode;
+    use pkcs1::der::asn1::UintRef;
+
     pub const RSA1024: &str = include_str!("../keys/rsa1024.pem");
     pub const RSA2048: &str = include_str!("../keys/rsa2048.pem");
     pub const RSA3072: &str = include_str!("../keys/rsa3072.pem");
     pub const RSA4096: &str = include_str!("../keys/rsa4096.pem");
+
+    /// Returns a key whose p is the product of two primes of 256 bits. All checked equations hold, including n = p q and
+    /// d e = 1 modulo p - 1 and q - 1; powers are wrong nevertheless.
+    pub fn composite() -> RsaPrivateKey {
+        let numbers: Vec<Vec<u8>> = include_str!("../keys/composite.txt")
+            .lines()
+            .map(|line| {
+                let digits = line.as_bytes().chunks(2);
+                digits
+                    .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
+                    .collect()
+            })
+            .collect();
+        let uint = |at: usize| UintRef::new(&numbers[at]).unwrap();
+        let der = RsaPrivateKeyRef {
+            modulus: uint(0),
+            public_exponent: uint(1),
+            private_exponent: uint(2),
+            prime1: uint(3),
+            prime2: uint(4),
+            exponent1: uint(5),
+            exponent2: uint(6),
+            coefficient: uint(7),
+            other_prime_infos: None,
+        };
+        RsaPrivateKey::from_der(&der.to_der().unwrap()).unwrap()
+    }
 }
 
 /// Returns an accelerator with the default options.

@@ -10,6 +10,7 @@ use pkcs1::der::{Decode, Encode};
 
 use super::{KEYS, key, said};
 use crate::common::accelerator;
+use crate::common::keys::composite;
 
 const PKCS1: &str = include_str!("../../keys/rsa2048.pkcs1.pem");
 
@@ -231,31 +232,7 @@ fn bad_keys_are_refused_with_what_is_wrong() {
 
 #[test]
 fn factors_that_are_no_primes_give_an_error_and_no_result() {
-    // p is the product of two primes of 256 bits. All checked equations hold, including n = p q and d e = 1 modulo p - 1 and
-    // q - 1; powers are wrong nevertheless.
-    let numbers: Vec<Vec<u8>> = include_str!("../../keys/composite.txt")
-        .lines()
-        .map(|line| {
-            let digits = line.as_bytes().chunks(2);
-            digits
-                .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
-                .collect()
-        })
-        .collect();
-    let uint = |at: usize| UintRef::new(&numbers[at]).unwrap();
-    let der = RsaPrivateKeyRef {
-        modulus: uint(0),
-        public_exponent: uint(1),
-        private_exponent: uint(2),
-        prime1: uint(3),
-        prime2: uint(4),
-        exponent1: uint(5),
-        exponent2: uint(6),
-        coefficient: uint(7),
-        other_prime_infos: None,
-    };
-    let key = RsaPrivateKey::from_der(&der.to_der().unwrap()).unwrap();
-    let rsa = accelerator().rsa(&key);
+    let rsa = accelerator().rsa(&composite());
     let result = rsa.sign(SignatureScheme::Pkcs1(Hash::Sha256), b"message");
     assert!(
         matches!(result, Err(Error::DeviceFailed { .. })),
