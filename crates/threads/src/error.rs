@@ -41,7 +41,7 @@ pub enum Error {
     },
     /// A device failed to do what it had offered, or no device offers the algorithm.
     DeviceFailed {
-        /// The device's name.
+        /// The device's name; empty if none offers the algorithm.
         device: String,
         /// The device's own message.
         reason: String,
@@ -80,6 +80,7 @@ impl fmt::Display for Error {
                 "this cipher would keep {wanted} threads and {free} are free: \
                  raise max_threads, lower cipher_threads or set reservation=shared"
             ),
+            Self::DeviceFailed { device, reason } if device.is_empty() => f.write_str(reason),
             Self::DeviceFailed { device, reason } => write!(f, "device {device} failed: {reason}"),
         }
     }

@@ -159,7 +159,7 @@ fn preference(device: CipherDevice) -> u32 {
 
 pub(crate) fn not_offered(algorithm: Algorithm) -> Error {
     Error::DeviceFailed {
-        device: "(none)".into(),
+        device: String::new(),
         reason: format!("no device of this accelerator offers {algorithm}"),
     }
 }

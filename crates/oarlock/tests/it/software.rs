@@ -252,3 +252,14 @@ fn keys_that_do_not_fit_open_nothing() {
         }
     }
 }
+
+#[test]
+fn an_algorithm_that_no_device_offers_is_refused_by_that_reason() {
+    let error = software().plan(Algorithm::Camellia128Ctr).unwrap_err();
+    let said = error.to_string();
+    assert!(said.starts_with("no device of this accelerator"), "{said}");
+    assert!(
+        said.ends_with(&Algorithm::Camellia128Ctr.to_string()),
+        "{said}"
+    );
+}
