@@ -436,8 +436,8 @@ int oarlock_private_key_from_raw(
 );
 
 /*
- * oarlock_private_key_generate() generates a key pair of `type`. It fails with OARLOCK_E_ARGUMENT for an unknown type
- * and for RSA. The caller frees it with oarlock_private_key_free().
+ * oarlock_private_key_generate() generates a key pair of `type`; one of RSA has 2048 bits. It fails with
+ * OARLOCK_E_ARGUMENT for an unknown type. The caller frees it with oarlock_private_key_free().
  */
 int oarlock_private_key_generate(
     oarlock_accelerator *accelerator, oarlock_private_key **private_key, const char *type

@@ -263,7 +263,8 @@ static void misuse(void)
 
     IS(oarlock_private_key_generate(accelerator, &private_key, "P-224"), A);
     HOLDS(private_key == NULL && strstr(oarlock_error_detail(), "P-224") != NULL);
-    IS(oarlock_private_key_generate(accelerator, &private_key, "RSA"), A);
+    IS(oarlock_private_key_generate(accelerator, &private_key, "RSA"), 0);
+    IS(oarlock_private_key_free(private_key), 0);
     IS(oarlock_private_key_generate(accelerator, &private_key, NULL), A);
     IS(oarlock_private_key_generate(accelerator, NULL, "P-256"), A);
     IS(oarlock_private_key_generate(NULL, &private_key, "P-256"), H);

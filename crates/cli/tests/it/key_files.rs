@@ -80,7 +80,8 @@ impl Openssl {
 }
 
 /// The types of keys, with openssl's name for each.
-const CLASSICAL: [(&str, &str); 5] = [
+const CLASSICAL: [(&str, &str); 6] = [
+    ("rsa", "RSA"),
     ("p256", "P-256"),
     ("p384", "P-384"),
     ("p521", "P-521"),
@@ -99,7 +100,7 @@ const POST_QUANTUM: [(&str, &str); 6] = [
 /// Returns openssl's arguments to sign `letter`, or to verify that, with a type of key; `None` if the type does not sign.
 fn openssl_way(key: &str, signs: bool) -> Option<Vec<&str>> {
     let hash = match key {
-        "p256" => Some("sha256"),
+        "rsa" | "p256" => Some("sha256"),
         "p384" => Some("sha384"),
         "p521" => Some("sha512"),
         "x25519" | "ml-kem-512" | "ml-kem-768" | "ml-kem-1024" => return None,
@@ -139,6 +140,7 @@ fn agree(openssl: &Openssl, desk: &Desk, key: &str) {
     }
     // In hexadecimal, with the scheme named; then with a wrong bit.
     let scheme = match key {
+        "rsa" => "rsa-pkcs1-sha256",
         "p256" => "ecdsa-p256-sha256",
         "p384" => "ecdsa-p384-sha384",
         "p521" => "ecdsa-p521-sha512",
