@@ -27,6 +27,7 @@ __all__ = [
     "QueueFull",
     "__version__",
     "generate_key",
+    "is_secret",
     "open_many",
     "seal_many",
 ]
@@ -135,6 +136,7 @@ class ColumnResult:
     def errors(self, /) -> dict[int, Exception]: ...
 
 def generate_key(bit_length: Literal[128, 192, 256]) -> bytes: ...
+def is_secret(text: str) -> bool: ...
 def seal_many(
     key: AESGCM | ChaCha20Poly1305 | Iterable[Buffer],
     values: Any,
@@ -163,6 +165,7 @@ class AgeReader:
 class AgeWriter:
     def __new__(cls, descriptor: int, recipients: list[str], passphrase: str | None) -> AgeWriter: ...
     def write(self, /, data: Buffer) -> int: ...
+    def discard(self, /) -> None: ...
     def finish(self, /) -> None: ...
 
 @final

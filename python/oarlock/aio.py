@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 import weakref
 
 from . import PrivateKey, PublicKey
@@ -25,19 +26,24 @@ __all__ = ["decapsulate", "decrypt", "exchange", "sign", "sign_digest"]
 
 # The jobs of each loop. A forked child has loops of its own, or none.
 _of_loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[int, Jobs]] = weakref.WeakKeyDictionary()
+# Loops of several threads come and go.
+_lock = threading.Lock()
+os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.Lock()))
 
 
 def _jobs() -> tuple[asyncio.AbstractEventLoop, Jobs]:
     loop = asyncio.get_running_loop()
-    known = _of_loops.get(loop)
+    with _lock:
+        known = _of_loops.get(loop)
     if known is not None and known[0] == os.getpid():
         return loop, known[1]
-    # Its jobs that have not ended hold futures, and these hold the loop.
-    for other in [other for other in _of_loops if other.is_closed()]:
-        del _of_loops[other]
     jobs = Jobs()
     loop.add_reader(jobs.fileno(), jobs.drain)
-    _of_loops[loop] = os.getpid(), jobs
+    with _lock:
+        # Its jobs that have not ended hold futures, and these hold the loop.
+        for other in [other for other in _of_loops if other.is_closed()]:
+            del _of_loops[other]
+        _of_loops[loop] = os.getpid(), jobs
     return loop, jobs
 
 

@@ -56,35 +56,46 @@ class Fernet:
 
     def decrypt(self, token: bytes | str, ttl: int | None = None) -> bytes:
         """Return the data of a token that is at most ``ttl`` seconds old. Raises InvalidToken."""
-        return self.decrypt_at_time(token, ttl, None if ttl is None else int(time.time()))
-
-    def decrypt_at_time(self, token: bytes | str, ttl: int | None, current_time: int | None) -> bytes:
-        """Return the data of a token as if at a time, in seconds."""
         signed, tag, made = self._parts(token)
-        if ttl is not None and current_time is not None:
-            if made + ttl < current_time:
-                raise InvalidToken("the token is older than its time to live")
-            if current_time + _CLOCK_SKEW_SECONDS < made:
-                raise InvalidToken("the token was made in the future")
-        mac = self._mac.copy()
-        mac.update(signed)
-        try:
-            mac.verify(tag)
-            iv = signed[_PROLOGUE_BYTES - 16 : _PROLOGUE_BYTES]
-            return self._cbc.decrypt(iv, signed[_PROLOGUE_BYTES:])
-        except (InvalidSignature, DecryptionFailed, ValueError):
-            raise InvalidToken("the token was made with another key, or altered") from None
+        if ttl is not None:
+            self._check_age(made, ttl, int(time.time()))
+        return self._open(signed, tag)
+
+    def decrypt_at_time(self, token: bytes | str, ttl: int, current_time: int) -> bytes:
+        """Return the data of a token as if at a time, in seconds. Raises InvalidToken."""
+        if ttl is None:
+            raise ValueError("decrypt_at_time() needs a time to live")
+        signed, tag, made = self._parts(token)
+        self._check_age(made, ttl, current_time)
+        return self._open(signed, tag)
 
     def extract_timestamp(self, token: bytes | str) -> int:
         """Return when the token was made, in seconds. Raises InvalidToken."""
         signed, tag, made = self._parts(token)
+        self._verify(signed, tag)
+        return made
+
+    @staticmethod
+    def _check_age(made: int, ttl: int, current_time: int) -> None:
+        if made + ttl < current_time:
+            raise InvalidToken("the token is older than its time to live")
+        if current_time + _CLOCK_SKEW_SECONDS < made:
+            raise InvalidToken("the token was made in the future")
+
+    def _open(self, signed: bytes, tag: bytes) -> bytes:
+        self._verify(signed, tag)
+        try:
+            return self._cbc.decrypt(signed[_PROLOGUE_BYTES - 16 : _PROLOGUE_BYTES], signed[_PROLOGUE_BYTES:])
+        except (DecryptionFailed, ValueError):
+            raise InvalidToken("the token was made with another key, or altered") from None
+
+    def _verify(self, signed: bytes, tag: bytes) -> None:
         mac = self._mac.copy()
         mac.update(signed)
         try:
             mac.verify(tag)
         except InvalidSignature:
             raise InvalidToken("the token was made with another key, or altered") from None
-        return made
 
     def _tag(self, signed: bytes) -> bytes:
         mac = self._mac.copy()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import io
 import os
 import stat
 
-from ._oarlock import AgeReader, AgeWriter
+from ._oarlock import AgeReader, AgeWriter, is_secret
 
 __all__ = ["open"]
 
@@ -60,58 +61,60 @@ class _Reader(io.RawIOBase):
 
     def close(self):
         if not self.closed:
-            super().close()
-            self._file.close()
+            try:
+                super().close()
+            finally:
+                # With it go the key and what was decrypted.
+                self._age = None
+                self._file.close()
+
+    def __reduce_ex__(self, protocol):
+        raise TypeError("an age file holds a key and cannot be pickled or copied")
 
 
 class _Writer(io.RawIOBase):
     """An age file that is being written. It gets its name when it is complete."""
 
     def __init__(self, path, mode, recipients, passphrase):
-        self._path = path
-        self._temporary = None
-        if "x" in mode and os.path.lexists(path):
-            raise FileExistsError(17, os.strerror(17), path)
+        self._is_new = "x" in mode
+        self._temporary = self._file = self._age = None
+        folder, name = os.path.split(os.path.realpath(path))
+        if not path or path.endswith(os.sep):
+            raise IsADirectoryError(21, os.strerror(21), path)
+        self._path = os.path.join(folder, name)
         try:
             earlier = os.stat(path)
         except FileNotFoundError:
             earlier = None
-        if earlier is not None and not stat.S_ISREG(earlier.st_mode):
-            # A pipe or a device is written as it is.
-            self._file = builtins.open(path, "wb", buffering=0)
-        else:
-            self._file = self._open_temporary(earlier)
+        if self._is_new and (earlier is not None or os.path.lexists(path)):
+            raise FileExistsError(17, os.strerror(17), path)
         try:
+            if earlier is not None and not stat.S_ISREG(earlier.st_mode):
+                # A pipe or a device is written as it is.
+                self._file = builtins.open(path, "wb", buffering=0)
+            else:
+                self._open_temporary(folder, earlier)
             self._age = AgeWriter(self._file.fileno(), recipients, passphrase)
         except BaseException:
             self.discard()
             raise
+        # The native method itself: in a method of Python's, the exception of a signal could hide that the data was taken.
+        self.write = self._age.write
 
     @property
     def name(self):
         return self._path
 
-    def _open_temporary(self, earlier):
-        import tempfile
-
-        folder, name = os.path.split(os.path.realpath(self._path))
-        self._path = os.path.join(folder, name)
-        descriptor, self._temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
-        if earlier is None:
-            # There is no other way to ask for it.
-            umask = os.umask(0o077)
-            os.umask(umask)
-            os.fchmod(descriptor, 0o666 & ~umask)
-        else:
+    def _open_temporary(self, folder, earlier):
+        temporary = os.path.join(folder, f".oarlock-{os.urandom(8).hex()}")
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        self._temporary = temporary
+        self._file = os.fdopen(descriptor, "wb", buffering=0)
+        if earlier is not None:
             os.fchmod(descriptor, stat.S_IMODE(earlier.st_mode))
-        return os.fdopen(descriptor, "wb", buffering=0)
 
     def writable(self):
         return True
-
-    def write(self, data):
-        self._checkClosed()
-        return self._age.write(data)
 
     def close(self):
         if self.closed:
@@ -121,24 +124,34 @@ class _Writer(io.RawIOBase):
             self._age.finish()
             if self._temporary is not None:
                 os.fsync(self._file.fileno())
-                os.replace(self._temporary, self._path)
-                self._temporary = None
+                if self._is_new:
+                    # Unlike a rename, it fails if another program has made the file since.
+                    os.link(self._temporary, self._path)
+                else:
+                    os.replace(self._temporary, self._path)
+                    self._temporary = None
         finally:
             self.discard()
 
     def discard(self):
         """Close the file without completing it."""
         super().close()
-        self._age = None
-        self._file.close()
+        if self._age is not None:
+            self._age.discard()
+        if self._file is not None:
+            self._file.close()
         if self._temporary is not None:
-            os.unlink(self._temporary)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._temporary)
             self._temporary = None
 
     def __del__(self):
         # Nobody said that the data is complete.
-        if not self.closed and hasattr(self, "_file"):
+        if not self.closed and hasattr(self, "_age"):
             self.discard()
+
+    def __reduce_ex__(self, protocol):
+        raise TypeError("an age file holds a key and cannot be pickled or copied")
 
 
 class _BufferedWriter(io.BufferedWriter):
@@ -150,12 +163,20 @@ class _BufferedWriter(io.BufferedWriter):
 
     def close(self):
         # After `discard` there is nothing to flush to.
-        if not self.raw.closed:
-            super().close()
+        if self.raw.closed:
+            return
+        try:
+            self.flush()
+        except BaseException:
+            # C's `close` would complete the file without the rest.
+            self.raw.discard()
+            raise
+        super().close()
 
     def __del__(self):
-        if not self.raw.closed:
-            self.raw.discard()
+        with contextlib.suppress(ValueError, AttributeError):
+            if not self.raw.closed:
+                self.raw.discard()
 
 
 def open(file, mode="rb", *, identity=None, recipients=None, passphrase=None):
@@ -194,8 +215,7 @@ def open(file, mode="rb", *, identity=None, recipients=None, passphrase=None):
     if mode in ("wb", "xb", "w", "x"):
         if identity is not None:
             raise ValueError("an identity is for reading: writing needs recipients")
-        path = os.fspath(file)
-        path = os.fsdecode(path)
+        path = os.fsdecode(file)
         return _BufferedWriter(_Writer(path, mode, list(_each(recipients)), passphrase), _BUFFER_BYTES)
     raise ValueError(f"mode must be 'rb', 'wb' or 'xb', not {mode!r}")
 
@@ -210,7 +230,7 @@ def _text(identity):
     """Returns the text of an identity: the argument, or the file that it names."""
     if isinstance(identity, bytes):
         identity = identity.decode()
-    if isinstance(identity, str) and ("AGE-SECRET-KEY-" in identity or "-----BEGIN" in identity):
+    if isinstance(identity, str) and is_secret(identity):
         return identity
     with builtins.open(identity, encoding="utf-8") as file:
         return file.read()

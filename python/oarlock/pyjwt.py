@@ -10,6 +10,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import jwt
 from jwt.algorithms import Algorithm
 from jwt.exceptions import InvalidKeyError
@@ -51,7 +53,7 @@ class OarlockAlgorithm(Algorithm):
             except ValueError as error:
                 raise InvalidKeyError(str(error)) from None
         if not isinstance(key, (PrivateKey, PublicKey)):
-            raise TypeError(f"expected a key of oarlock or PEM, not {type(key).__name__}")
+            key = _from_cryptography(key)
         if key.key_type != self._key_type:
             raise InvalidKeyError(f"a key of {self._key_type} is needed, and this is one of {key.key_type}")
         return key
@@ -91,9 +93,22 @@ def algorithms() -> dict[str, OarlockAlgorithm]:
 def install() -> None:
     """Have ``jwt.encode`` and ``jwt.decode`` use these algorithms in place of those of PyJWT."""
     for name, algorithm in algorithms().items():
-        if name in jwt.algorithms.get_default_algorithms():
+        with contextlib.suppress(KeyError):
             jwt.unregister_algorithm(name)
         jwt.register_algorithm(name, algorithm)
+
+
+def _from_cryptography(key):
+    """Returns the same key of this module. PyJWT reads JSON Web Keys as those of ``cryptography``."""
+    if not type(key).__module__.startswith("cryptography."):
+        raise TypeError(f"expected a key of oarlock or cryptography, or PEM, not {type(key).__name__}")
+    from cryptography.hazmat.primitives import serialization
+
+    if hasattr(key, "private_bytes"):
+        pkcs8, plain = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        return PrivateKey.from_bytes(key.private_bytes(serialization.Encoding.DER, pkcs8, plain))
+    spki = serialization.PublicFormat.SubjectPublicKeyInfo
+    return PublicKey.from_bytes(key.public_bytes(serialization.Encoding.DER, spki))
 
 
 def _raw(signature: bytes, half_bytes: int) -> bytes:

@@ -1,5 +1,8 @@
 //! AEADs, with the interface of `cryptography.hazmat.primitives.ciphers.aead`.
 
+use std::borrow::Cow;
+use std::ops::RangeInclusive;
+
 use oarlock::aead::{AcceleratedAead, TAG_BYTES};
 use oarlock::{Algorithm, Error};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -11,6 +14,9 @@ use crate::engine::{accelerator, compute};
 use crate::failure::{AuthenticationFailed, exception};
 use crate::random::random_bytes;
 use crate::region::{NewBytes, Region};
+
+/// The lengths of nonces.
+const NONCE_BYTES: RangeInclusive<usize> = 8..=128;
 
 /// A session of any AEAD.
 struct Aead(AcceleratedAead);
@@ -64,7 +70,8 @@ impl Aead {
 
     /// Seals into a region that has room for the tag behind it.
     fn seal(&self, py: Python<'_>, message: &Message<'_>, mut region: Region) -> PyResult<()> {
-        let (nonce, aad) = (message.nonce.bytes(), message.aad());
+        let (nonce, aad) = message.apart_from(&region);
+        let (nonce, aad) = (&*nonce, &*aad);
         let sealed = compute(py, message.data.bytes().len(), || {
             // SAFETY: the message and the output are borrowed until the caller returns.
             let tag = self.0.seal(nonce, aad, unsafe { region.in_out() })?;
@@ -82,7 +89,8 @@ impl Aead {
         mut region: Region,
         tag: [u8; TAG_BYTES],
     ) -> PyResult<()> {
-        let (nonce, aad) = (message.nonce.bytes(), message.aad());
+        let (nonce, aad) = message.apart_from(&region);
+        let (nonce, aad) = (&*nonce, &*aad);
         let opened = compute(py, message.data.bytes().len(), || {
             // SAFETY: as in `seal`.
             self.0.open(nonce, aad, unsafe { region.in_out() }, &tag)
@@ -104,13 +112,32 @@ impl<'py> Message<'py> {
         data: &'py Bound<'_, PyAny>,
         associated_data: Option<&'py Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
+        let nonce = Input::new(nonce, "nonce")?;
+        // As in `cryptography`; a shorter one of GCM is weak, and ChaCha20-Poly1305 has 12 alone.
+        if !NONCE_BYTES.contains(&nonce.bytes().len()) {
+            return Err(PyValueError::new_err(format!(
+                "nonce has {} bytes, but needs 12, or with AES-GCM {} to {}",
+                nonce.bytes().len(),
+                NONCE_BYTES.start(),
+                NONCE_BYTES.end()
+            )));
+        }
         Ok(Self {
-            nonce: Input::new(nonce, "nonce")?,
+            nonce,
             data: Input::new(data, "data")?,
             associated_data: associated_data
                 .map(|data| Input::new(data, "associated_data"))
                 .transpose()?,
         })
+    }
+
+    /// Returns nonce and associated data, copied if the output overwrites them.
+    fn apart_from(&self, region: &Region) -> (Cow<'_, [u8]>, Cow<'_, [u8]>) {
+        let apart = |bytes| match region.writes_to(bytes) {
+            true => Cow::Owned(bytes.to_vec()),
+            false => Cow::Borrowed(bytes),
+        };
+        (apart(self.nonce.bytes()), apart(self.aad()))
     }
 
     fn aad(&self) -> &[u8] {

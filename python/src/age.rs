@@ -2,6 +2,8 @@
 
 mod keys;
 
+pub use self::keys::is_secret;
+
 use std::fs::File;
 use std::io::{ErrorKind, Write as _};
 use std::os::fd::{BorrowedFd, RawFd};
@@ -14,7 +16,7 @@ use oarlock_file::age::{
 };
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
-use zeroize::Zeroizing;
+use zeroize::{Zeroize as _, Zeroizing};
 
 use crate::buffer::{Input, Output};
 use crate::engine::{accelerator, each};
@@ -284,6 +286,13 @@ impl AgeWriter {
         let data = data.bytes();
         self.change(py, |writer, accelerator| writer.append(data, accelerator))?;
         Ok(data.len())
+    }
+
+    /// End the file without its last chunk. Further calls are refused.
+    fn discard(&self) {
+        let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        writer.file = None;
+        writer.gathered.zeroize();
     }
 
     /// Seal the last chunk. Without it nobody decrypts the end of the file.

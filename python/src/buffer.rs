@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
 use std::slice;
 
-use pyo3::exceptions::{PyBufferError, PyTypeError};
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi::{Py_ssize_t, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
@@ -154,16 +154,29 @@ impl Output {
     }
 }
 
+/// Whether an error is about an argument: not one that only passes through, such as `KeyboardInterrupt`.
+pub fn is_of_argument(py: Python<'_>, error: &PyErr) -> bool {
+    error.is_instance_of::<PyTypeError>(py) || is_of_buffer(py, error)
+}
+
+/// Whether an error says that there is a buffer of another kind. NumPy says so by `ValueError`.
+fn is_of_buffer(py: Python<'_>, error: &PyErr) -> bool {
+    error.is_instance_of::<PyBufferError>(py) || error.is_instance_of::<PyValueError>(py)
+}
+
 /// Names the argument and its type in an error of the protocol.
 fn refused(object: &Bound<'_, PyAny>, name: &str, error: &PyErr, wanted: &str) -> PyErr {
     let py = object.py();
+    if !is_of_argument(py, error) {
+        return error.clone_ref(py);
+    }
     let kind = object
         .get_type()
         .name()
         .map(|name| name.to_string())
         .unwrap_or_default();
     let text = format!("{name} must be {wanted}, not {kind}");
-    if error.is_instance_of::<PyBufferError>(py) {
+    if is_of_buffer(py, error) {
         PyBufferError::new_err(format!("{text}: {}", error.value(py)))
     } else {
         PyTypeError::new_err(text)
@@ -236,11 +249,13 @@ impl Table {
         }
         let held = match Held::new(object, SHAPED) {
             Ok(held) => held,
-            Err(error) if error.is_instance_of::<PyBufferError>(object.py()) => {
-                return Err(refused(object, name, &error, "contiguous"));
-            }
-            Err(_) => return Ok(None),
+            Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => return Ok(None),
+            Err(error) => return Err(refused(object, name, &error, "contiguous")),
         };
+        // Objects are iterated.
+        if held.format().is_some_and(|format| format.ends_with(b"O")) {
+            return Ok(None);
+        }
         let (dimensions, item_bytes) = (held.0.dimensions, held.0.item_bytes);
         let shape = |index: usize| {
             // SAFETY: with the flags of `SHAPED`, `shape` has `dimensions` elements, and the callers ask for less.
@@ -291,11 +306,16 @@ impl Held {
 
     /// Whether the items are strings of bytes (`64s`) or padding (`64x`), as `struct` writes them.
     fn is_of_strings(&self) -> bool {
+        let last = self.format().and_then(|format| format.last().copied());
+        matches!(last, Some(b's' | b'x'))
+    }
+
+    /// Returns the format of the items, as `struct` writes it.
+    fn format(&self) -> Option<&[u8]> {
         if self.0.format.is_null() {
-            return false;
+            return None;
         }
-        // SAFETY: with the flags of `SHAPED` it is NULL or a string that lives as long as the view.
-        let format = unsafe { CStr::from_ptr(self.0.format) }.to_bytes();
-        matches!(format.last(), Some(b's' | b'x'))
+        // SAFETY: with the flags of `SHAPED` it is a string that lives as long as the view.
+        Some(unsafe { CStr::from_ptr(self.0.format) }.to_bytes())
     }
 }

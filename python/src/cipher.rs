@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use oarlock::cipher::{AcceleratedCbc, AcceleratedCtr, AnyStream, StreamCipher, StreamCipherSeek};
 use oarlock::{Algorithm, Error};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use zeroize::Zeroizing;
@@ -13,7 +13,8 @@ use crate::aead::no_pickle;
 use crate::buffer::{Input, Output};
 use crate::engine::{accelerator, compute};
 use crate::failure::exception;
-use crate::region::{NewBytes, Region};
+use crate::memory::reserved;
+use crate::region::{NewBytes, Region, copied};
 
 /// A stream cipher with a position: AES in counter mode (SP 800-38A) with a key of 16, 24 or 32 bytes and an IV of 16.
 ///
@@ -178,6 +179,11 @@ impl Cbc {
     }
 }
 
+enum Failed {
+    Engine(Error),
+    Memory,
+}
+
 impl Cbc {
     fn crypt<'py>(
         &self,
@@ -190,11 +196,18 @@ impl Cbc {
         let (iv, data) = (iv.bytes(), data.bytes());
         let accelerator = accelerator()?;
         let done = compute(py, data.len(), || {
-            let mut data = Zeroizing::new(data.to_vec());
-            let mut cbc = accelerator.cbc(&self.0, iv)?;
-            work(&mut cbc, &mut data).map(|()| data)
+            // One block more for the padding.
+            let mut copy = reserved(data.len() + 16).map_err(|_| Failed::Memory)?;
+            copy.extend_from_slice(data);
+            let mut data = Zeroizing::new(copy);
+            let mut cbc = accelerator.cbc(&self.0, iv).map_err(Failed::Engine)?;
+            let done = work(&mut cbc, &mut data);
+            done.map(|()| data).map_err(Failed::Engine)
         });
-        let data = done.map_err(|error| exception(&error))?;
-        Ok(PyBytes::new(py, &data))
+        match done {
+            Ok(data) => copied(py, &data),
+            Err(Failed::Engine(error)) => Err(exception(&error)),
+            Err(Failed::Memory) => Err(PyMemoryError::new_err(())),
+        }
     }
 }

@@ -3,6 +3,7 @@
 //! The rows of a call are cut into runs. Each run owns its part of the output, whose place is known before, because a sealed
 //! value is 16 bytes longer. Threads take runs until none is left. A row that fails leaves zeros and a null.
 
+mod arrow;
 mod ends;
 mod input;
 mod nonces;
@@ -21,6 +22,7 @@ pub use self::output::Column;
 use self::runs::{Call, Failures, Keys};
 use crate::aead::session_of;
 use crate::buffer::Input;
+use crate::engine::accelerator;
 use crate::failure::exception;
 
 /// The values of a call, and what goes with them.
@@ -75,11 +77,17 @@ pub fn seal_many(
     associated_data: Option<&Bound<'_, PyAny>>,
     algorithm: Option<&str>,
 ) -> PyResult<ColumnResult> {
+    // Made while no other thread can fork.
+    accelerator()?;
     let values = Values::new(values, "values")?;
     let keys = keys(key, algorithm)?;
     let nonces_are_given = nonces.is_some();
     let (nonces, shown) = match nonces {
-        Some(given) => (Values::new(given, "nonces")?, given.clone().unbind()),
+        Some(given) => {
+            let read = Values::new(given, "nonces")?;
+            let shown = shown(given, &read)?;
+            (read, shown)
+        }
         None => {
             let made = py.detach(|| nonces::made(values.rows()))?;
             let shown = Py::new(py, Column::new(made.clone()))?.into_any();
@@ -122,8 +130,9 @@ pub fn open_many(
 ) -> PyResult<ColumnResult> {
     let values = Values::new(values, "values")?;
     let keys = keys(key, algorithm)?;
-    let shown = nonces.clone().unbind();
-    let nonces = Values::new(nonces, "nonces")?;
+    let given = nonces;
+    let nonces = Values::new(given, "nonces")?;
+    let shown = shown(given, &nonces)?;
     let associated_data = AssociatedData::new(associated_data)?;
     let call = Call {
         keys: &keys,
@@ -138,6 +147,17 @@ pub fn open_many(
         nonces: shown,
         failures,
     })
+}
+
+/// Returns the nonces for the result: what was given, or a column of what was read if nobody can read it again.
+fn shown(given: &Bound<'_, PyAny>, read: &Values) -> PyResult<Py<PyAny>> {
+    // An iterator has no length, and a stream may be read once.
+    if given.len().is_ok() && !input::is_stream_alone(given)? {
+        return Ok(given.clone().unbind());
+    }
+    let values = (0..read.rows()).map(|row| read.get(row));
+    let column = Column::new(arrow_array::LargeBinaryArray::from_iter(values));
+    Ok(Py::new(given.py(), column)?.into_any())
 }
 
 /// Associated data of all rows.

@@ -40,7 +40,7 @@ mod _oarlock {
     #[pymodule_export]
     use super::aead::{AesGcm, ChaCha20Poly1305, generate_key};
     #[pymodule_export]
-    use super::age::{AgeReader, AgeWriter};
+    use super::age::{AgeReader, AgeWriter, is_secret};
     #[pymodule_export]
     use super::cipher::{Cbc, Ctr};
     #[pymodule_export]

@@ -1,7 +1,6 @@
 //! Memory for results of many megabytes: refused without ending the process, and in huge pages, because a fault for each 4 KiB
 //! took half the time of a column of small values.
 
-use std::collections::TryReserveError;
 use std::mem::size_of;
 
 use rustix::mm::{Advice, madvise};
@@ -10,19 +9,25 @@ use rustix::param::page_size;
 /// From this length on huge pages are asked for: two of them.
 const HUGE_BYTES_MIN: usize = 4 << 20;
 
+/// There is no memory for so much.
+#[derive(Debug)]
+pub struct TooLarge;
+
 /// Returns zeros.
-pub fn zeroed(len: usize) -> Result<Vec<u8>, TryReserveError> {
+pub fn zeroed(len: usize) -> Result<Vec<u8>, TooLarge> {
     // `vec!` ends the process if memory is short, and `resize` would write what the system has zeroed.
-    Vec::<u8>::new().try_reserve_exact(len)?;
+    Vec::<u8>::new()
+        .try_reserve_exact(len)
+        .map_err(|_| TooLarge)?;
     let mut bytes = vec![0; len];
     ask_for_huge_pages(&mut bytes);
     Ok(bytes)
 }
 
 /// Returns an empty vector with room for `len` items.
-pub fn reserved<T>(len: usize) -> Result<Vec<T>, TryReserveError> {
+pub fn reserved<T>(len: usize) -> Result<Vec<T>, TooLarge> {
     let mut items = Vec::new();
-    items.try_reserve_exact(len)?;
+    items.try_reserve_exact(len).map_err(|_| TooLarge)?;
     ask_for_huge_pages(&mut items);
     Ok(items)
 }

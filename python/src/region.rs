@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 use std::slice;
 
-use oarlock::aead::InOutBuf;
+use oarlock::aead::{InOutBuf, TAG_BYTES};
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -49,6 +49,16 @@ impl<'py> NewBytes<'py> {
     pub fn into_object(self) -> Bound<'py, PyBytes> {
         self.object
     }
+}
+
+/// Returns a `bytes` object of `bytes`.
+///
+/// # Errors
+/// `MemoryError`, where `PyBytes::new` panics.
+pub fn copied<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    let mut object = NewBytes::new(py, bytes.len())?;
+    object.bytes().copy_from_slice(bytes);
+    Ok(object.into_object())
 }
 
 /// The bytes that a cipher reads and the bytes it writes.
@@ -102,6 +112,12 @@ impl Region {
             output: to,
             len,
         })
+    }
+
+    /// Whether the output and these bytes have some in common.
+    pub fn writes_to(&self, bytes: &[u8]) -> bool {
+        let (first, second) = (self.output.addr(), bytes.as_ptr().addr());
+        first < second + bytes.len() && second < first + self.len + TAG_BYTES
     }
 
     /// # Safety

@@ -1,6 +1,7 @@
 """AEADs, compared with those of `cryptography`."""
 
 import copy
+import mmap
 import pickle
 
 import pytest
@@ -10,6 +11,8 @@ from cryptography.hazmat.primitives.ciphers import aead as reference
 import oarlock
 
 CLASSES = ("AESGCM", "ChaCha20Poly1305")
+# `mmap` has it from Python 3.13 on.
+MAP_NORESERVE = 0x4000
 KEY_BYTES = {"AESGCM": (16, 24, 32), "ChaCha20Poly1305": (32,)}
 # Around blocks, groups of lanes, the length from which the GIL is released, and the length of stripes.
 LENGTHS = (0, 1, 15, 16, 17, 63, 64, 65, 255, 256, 1000, 8191, 8192, 8193, 65536, 300_000, 2_000_001)
@@ -107,6 +110,43 @@ def test_wrong_outputs():
         with pytest.raises(ValueError, match="overlap"):
             aead.encrypt_into(bytes(12), memoryview(whole)[start : start + 100], None, memoryview(whole)[:116])
     aead.encrypt_into(bytes(12), memoryview(whole)[:50], None, memoryview(whole)[50:116])
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_nonce_and_associated_data_within_the_output(name, rng):
+    ours, theirs = (getattr(module, name)(bytes(32)) for module in (oarlock, reference))
+    for length in (0, 1, 16, 100, 9000):
+        for start in (0, 3, max(0, length - 5)):
+            buffer = bytearray(rng.randbytes(length + 40))
+            view = memoryview(buffer)
+            nonce, aad, data = bytes(view[start : start + 12]), bytes(view[start : start + 20]), bytes(view[:length])
+            expected = theirs.encrypt(nonce, data, aad)
+            output = view[: length + 16]
+            ours.encrypt_into(view[start : start + 12], view[:length], view[start : start + 20], output)
+            assert output == expected
+
+
+def test_nonce_lengths():
+    for length in (8, 12, 16, 128):
+        sealed = reference.AESGCM(bytes(32)).encrypt(bytes(length), b"data", None)
+        assert oarlock.AESGCM(bytes(32)).encrypt(bytes(length), b"data") == sealed
+    for length in (0, 1, 7, 129):
+        with pytest.raises(ValueError, match=f"{length} bytes"):
+            oarlock.AESGCM(bytes(32)).encrypt(bytes(length), b"data")
+
+
+def test_memory_that_is_not_there():
+    """A result that no memory holds is a MemoryError, and not the end of the process."""
+    huge = mmap.mmap(-1, 1 << 46, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | MAP_NORESERVE)
+    with pytest.raises(MemoryError):
+        oarlock.AESGCM(bytes(32)).encrypt(bytes(12), huge)
+    with pytest.raises(MemoryError):
+        oarlock.CTR(bytes(32), bytes(16)).update(huge)
+    with pytest.raises(MemoryError):
+        oarlock.CBC(bytes(32)).encrypt(bytes(16), huge)
+    for count in (1, 1 << 17):
+        with pytest.raises(MemoryError):
+            oarlock.seal_many(oarlock.AESGCM(bytes(32)), [huge] * count)
 
 
 def test_a_buffer_in_use_is_not_resized():

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+import sys
 import threading
 import weakref
 
@@ -83,7 +84,8 @@ def test_cancelled():
 
 
 def test_the_queue_is_bounded():
-    key = oarlock.PrivateKey.generate("RSA")
+    # Slow, so that jobs come faster than they are done.
+    key = oarlock.PrivateKey.generate("RSA", bits=4096)
 
     async def main():
         results = await asyncio.gather(*(aio.sign(key, b"message") for _ in range(3000)), return_exceptions=True)
@@ -137,3 +139,30 @@ def test_a_loop_that_ends_with_jobs_under_way():
     gc.collect()
     # Those that have ended are forgotten, with their jobs.
     assert [loop() for loop in loops] == [None] * 3
+
+
+def test_many_loops_at_once():
+    """Threads whose loops come and go while others look for theirs."""
+    key, errors = oarlock.PrivateKey.generate("Ed25519"), []
+
+    async def main():
+        await aio.sign(key, b"message")
+
+    def work():
+        try:
+            for _ in range(30):
+                asyncio.run(main())
+        except Exception as error:
+            errors.append(error)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert errors == []

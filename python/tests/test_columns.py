@@ -1,6 +1,8 @@
 """Columns, from every kind of input, compared with one message at a time."""
 
 import array
+import ctypes
+import resource
 import threading
 
 import numpy
@@ -254,3 +256,185 @@ def test_threads_that_share_a_key(rng):
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def test_objects_and_strides():
+    aead, values = oarlock.AESGCM(bytes(32)), [b"ab", None, b"cdef"]
+    assert_round_trip(aead, numpy.array(values, object), values)
+    strings = numpy.array([b"ab", b"cdef", b"x", b"y"], "S4")
+    for column in (strings[::2], numpy.zeros((4, 4), numpy.uint8)[:, ::2], numpy.asfortranarray(numpy.zeros((4, 4), "u1"))):
+        with pytest.raises(BufferError, match="values"):
+            oarlock.seal_many(aead, column)
+    with pytest.raises(BufferError, match="data"):
+        aead.encrypt(bytes(12), numpy.zeros((4, 4), numpy.uint8)[:, ::2])
+    with pytest.raises(BufferError, match="buf"):
+        readonly = numpy.zeros(20, numpy.uint8)
+        readonly.flags.writeable = False
+        aead.encrypt_into(bytes(12), bytes(4), None, readonly)
+
+
+def assert_round_trip(aead, column, values):
+    sealed = oarlock.seal_many(aead, column)
+    assert oarlock.open_many(aead, sealed.values, nonces=sealed.nonces).values.to_pylist() == values
+
+
+def test_nulls_alone_and_nothing():
+    aead = oarlock.AESGCM(bytes(32))
+    assert_round_trip(aead, polars.Series([None, None]), [None, None])
+    assert_round_trip(aead, pyarrow.nulls(3), [None] * 3)
+    for kind in (pyarrow.binary(), pyarrow.large_binary(), pyarrow.string(), pyarrow.binary_view(), pyarrow.binary(3)):
+        assert_round_trip(aead, pyarrow.array([], kind), [])
+        assert_round_trip(aead, pyarrow.array([None, None], kind), [None, None])
+
+
+def test_nonces_that_nobody_can_read_again(rng):
+    aead, values = oarlock.AESGCM(bytes(32)), [b"a", b"b", b"c"]
+    nonces = [rng.randbytes(12) for _ in values]
+    for given in (iter(nonces), (nonce for nonce in nonces), pyarrow.chunked_array([nonces])):
+        sealed = oarlock.seal_many(aead, values, nonces=given)
+        assert oarlock.open_many(aead, sealed.values, nonces=sealed.nonces).values.to_pylist() == values
+    result = oarlock.seal_many(aead, values, nonces=[bytes(11), bytes(12), bytes(13)])
+    assert sorted(result.errors) == [0, 2] and "11 bytes" in str(result.errors[0])
+
+
+def test_exceptions_of_others_pass():
+    class Interrupted:
+        def __iter__(self):
+            raise KeyboardInterrupt
+
+    class Failing:
+        def __arrow_c_array__(self, requested_schema=None):
+            raise LookupError("no array")
+
+    class Wrong:
+        def __arrow_c_array__(self, requested_schema=None):
+            return ()
+
+    def rows():
+        yield b"first"
+        raise LookupError("no more")
+
+    aead = oarlock.AESGCM(bytes(32))
+    for column, expected in ((Interrupted(), KeyboardInterrupt), (Failing(), LookupError), (rows(), LookupError)):
+        with pytest.raises(expected):
+            oarlock.seal_many(aead, column)
+    with pytest.raises(TypeError, match="two capsules"):
+        oarlock.seal_many(aead, Wrong())
+
+
+# Arrow's C structures, to lie with.
+class Schema(ctypes.Structure):
+    pass
+
+
+class Array(ctypes.Structure):
+    pass
+
+
+RELEASE_SCHEMA = ctypes.CFUNCTYPE(None, ctypes.POINTER(Schema))
+RELEASE_ARRAY = ctypes.CFUNCTYPE(None, ctypes.POINTER(Array))
+Schema._fields_ = [
+    ("format", ctypes.c_char_p),
+    ("name", ctypes.c_char_p),
+    ("metadata", ctypes.c_char_p),
+    ("flags", ctypes.c_int64),
+    ("n_children", ctypes.c_int64),
+    ("children", ctypes.c_void_p),
+    ("dictionary", ctypes.c_void_p),
+    ("release", RELEASE_SCHEMA),
+    ("private_data", ctypes.c_void_p),
+]
+Array._fields_ = [
+    *((name, ctypes.c_int64) for name in ("length", "null_count", "offset", "n_buffers", "n_children")),
+    ("buffers", ctypes.POINTER(ctypes.c_void_p)),
+    ("children", ctypes.c_void_p),
+    ("dictionary", ctypes.c_void_p),
+    ("release", RELEASE_ARRAY),
+    ("private_data", ctypes.c_void_p),
+]
+
+
+@RELEASE_SCHEMA
+def release_schema(schema):
+    schema.contents.release = RELEASE_SCHEMA()
+
+
+@RELEASE_ARRAY
+def release_array(array):
+    array.contents.release = RELEASE_ARRAY()
+
+
+class Lie:
+    """An array of two binary values, with changes."""
+
+    def __init__(self, shift=0, offsets=(0, 3, 6), buffers=3, **changes):
+        self.offsets = ctypes.create_string_buffer(bytes(shift) + numpy.array(offsets, numpy.int32).tobytes() + bytes(64))
+        self.data = ctypes.create_string_buffer(b"abcdef" + bytes(64))
+        places = (0, ctypes.addressof(self.offsets) + shift, ctypes.addressof(self.data), 0, 0)
+        self.buffers = (ctypes.c_void_p * 5)(*places)
+        self.schema = Schema(format=changes.pop("format", b"z"), release=release_schema)
+        self.schema.n_children = changes.pop("schema_children", 0)
+        self.array = Array(length=2, n_buffers=buffers, buffers=self.buffers, release=release_array)
+        for name, value in changes.items():
+            setattr(self.array, name, value)
+
+    def __arrow_c_array__(self, requested_schema=None):
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+        return (
+            new(ctypes.addressof(self.schema), b"arrow_schema", None),
+            new(ctypes.addressof(self.array), b"arrow_array", None),
+        )
+
+
+def test_the_truth_of_the_lies():
+    result = oarlock.seal_many(oarlock.AESGCM(bytes(32)), Lie())
+    assert oarlock.open_many(oarlock.AESGCM(bytes(32)), result.values, nonces=result.nonces).values.to_pylist() == [
+        b"abc",
+        b"def",
+    ]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    (
+        {"length": -1},
+        {"offset": -1},
+        {"length": 1 << 62, "offset": 1 << 62},
+        {"offset": (1 << 63) - 1},
+        {"buffers": 0},
+        {"buffers": 1},
+        {"buffers": 2},
+        {"buffers": 5},
+        {"shift": 1},
+        {"offsets": (0, 3, -1)},
+        {"offsets": (-1, 3, 6)},
+        {"offsets": (6, 3, 6)},
+        {"offsets": (0, 1 << 30, 6)},
+        {"format": b""},
+        {"format": b"?"},
+        {"format": b"w:-5"},
+        {"format": b"w:x"},
+        {"format": b"vz", "buffers": 1},
+        {"format": b"vz", "shift": 1},
+        {"format": b"\xff"},
+        {"format": b"+s"},
+        {"format": b"+l"},
+        {"format": b"+m"},
+        {"format": b"+r"},
+        {"format": b"tsu:"},
+        {"format": b"i"},
+        {"format": b"+s", "schema_children": 2, "n_children": 2},
+    ),
+)
+def test_lies(changes):
+    with pytest.raises((ValueError, TypeError), match="values"):
+        oarlock.seal_many(oarlock.AESGCM(bytes(32)), Lie(**changes))
+
+
+def test_many_nulls_take_no_memory():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    column = pyarrow.nulls(20_000_000)
+    with pytest.raises(ValueError, match="nonces has 0 rows"):
+        oarlock.seal_many(oarlock.AESGCM(bytes(32)), column, nonces=[])
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 << 10

@@ -53,6 +53,10 @@ def test_fernet_refuses(rng):
         fernet.decrypt(7)
     with pytest.raises(TypeError):
         pickle.dumps(fernet)
+    with pytest.raises(ValueError):
+        fernet.decrypt_at_time(fernet.encrypt(b"data"), None, 0)
+    with pytest.raises(TypeError):
+        fernet.decrypt_at_time(fernet.encrypt(b"data"), 60, None)
     for key in (b"", "short", base64.urlsafe_b64encode(bytes(31))):
         with pytest.raises(ValueError, match="32 bytes"):
             oarlock.Fernet(key)
@@ -89,3 +93,17 @@ def test_jwt_refuses():
         algorithm.prepare_key(7)
     with pytest.raises(jwt.InvalidKeyError, match="public key cannot sign"):
         algorithm.sign(b"", oarlock.PrivateKey.generate("P-256").public_key())
+
+
+def test_jwt_installed():
+    """As a program uses it, twice, and with keys of `cryptography`, which PyJWT makes of JSON Web Keys."""
+    for _ in range(2):
+        oarlock.pyjwt.install()
+    key = oarlock.PrivateKey.generate("P-256")
+    theirs = serialization.load_pem_private_key(key.to_pem(), None)
+    token = jwt.encode({"sub": "alice"}, theirs, algorithm="ES256")
+    for public in (key.public_key(), theirs.public_key(), key.public_key().to_pem()):
+        assert jwt.decode(token, public, algorithms=["ES256"]) == {"sub": "alice"}
+    jwk = jwt.PyJWK.from_json(jwt.algorithms.ECAlgorithm(jwt.algorithms.ECAlgorithm.SHA256).to_jwk(theirs.public_key()))
+    assert jwt.decode(token, jwk.key, algorithms=["ES256"]) == {"sub": "alice"}
+    assert jwt.encode({}, "secret of at least 32 bytes, or so", algorithm="HS256")

@@ -1,7 +1,10 @@
 """age files as file objects, exchanged with the `oarlock` command."""
 
+import copy
 import io
 import os
+import pickle
+import signal
 import subprocess
 import threading
 
@@ -129,15 +132,17 @@ def test_wrong_keys(identity, tmp_path):
         oarlock.open(tmp_path / "x.age", passphrase="guess")
     with pytest.raises(oarlock.FileError):
         oarlock.open(tmp_path / "x.age")
-    for text in ("AGE-SECRET-KEY-1QQQ", b"AGE-SECRET-KEY-1QQQ", "-----BEGIN OPENSSH PRIVATE KEY-----\n"):
+    for text in ("AGE-SECRET-KEY-1QQQ", "age-secret-key-1qqq", b"AGE-SECRET-KEY-1QQQ", "-----BEGIN OPENSSH PRIVATE KEY-----\n"):
         with pytest.raises(ValueError) as raised:
             oarlock.open(tmp_path / "x.age", identity=text)
-        assert "QQQ" not in str(raised.value)
+        assert "QQQ" not in str(raised.value).upper()
     with pytest.raises(FileNotFoundError):
         oarlock.open(tmp_path / "x.age", identity=tmp_path / "missing.txt")
-    for recipients in ("age1qqq", ["nobody"], path.read_text().split()[-1]):
-        with pytest.raises(ValueError):
+    secret = path.read_text()
+    for recipients in ("age1qqq", ["nobody"], secret, secret.split()[-1].lower(), "-----BEGIN OPENSSH PRIVATE KEY-----\nQQQ"):
+        with pytest.raises(ValueError, match="recipient 1 is") as raised:
             oarlock.open(tmp_path / "y.age", "wb", recipients=recipients)
+        assert not any(part in str(raised.value).upper() for part in ("SECRET-KEY-1", "QQQ"))
     with pytest.raises(ValueError, match="needed"):
         oarlock.open(tmp_path / "y.age", "wb")
     for arguments in (dict(mode="r+b"), dict(mode="wb", identity=path), dict(mode="rb", recipients=recipient)):
@@ -235,3 +240,103 @@ def test_threads_that_share_a_reader(identity, tmp_path, rng):
         for thread in threads:
             thread.join()
         assert wrong == []
+
+
+def test_an_interrupted_close_completes_nothing(identity, tmp_path):
+    """An exception on the way to the file is not the end of the data."""
+    _, recipient = identity
+    (tmp_path / "x.age").write_text("earlier")
+    file = oarlock.open(tmp_path / "x.age", "wb", recipients=recipient)
+    file.write(b"data")
+
+    def interrupted(data):
+        raise KeyboardInterrupt
+
+    file.raw.write = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        file.close()
+    assert (tmp_path / "x.age").read_text() == "earlier"
+    assert os.listdir(tmp_path) == ["x.age"]
+    file.close()
+
+
+def test_signals_during_writes(identity, tmp_path, rng):
+    """Whatever a handler interrupts, the file has the data once, or does not come to be."""
+
+    class Alarm(Exception):
+        pass
+
+    def handler(*_):
+        raise Alarm
+
+    path, recipient = identity
+    plain = rng.randbytes(3_000_000)
+    previous = signal.signal(signal.SIGALRM, handler)
+    try:
+        for attempt in range(30):
+            target = tmp_path / f"{attempt}.age"
+            try:
+                with oarlock.open(target, "wb", recipients=recipient) as file:
+                    signal.setitimer(signal.ITIMER_REAL, rng.random() * 0.02)
+                    file.write(plain)
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+            except Alarm:
+                assert not target.exists()
+            else:
+                with oarlock.open(target, identity=path) as file:
+                    assert file.read() == plain
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+def test_exclusive_creation(identity, tmp_path):
+    """A file that another program makes before the end stays."""
+    _, recipient = identity
+    file = oarlock.open(tmp_path / "x.age", "xb", recipients=recipient)
+    (tmp_path / "x.age").write_text("theirs")
+    with pytest.raises(FileExistsError):
+        file.close()
+    assert (tmp_path / "x.age").read_text() == "theirs"
+    assert os.listdir(tmp_path) == ["x.age"]
+
+
+def test_names(identity, tmp_path):
+    path, recipient = identity
+    for name in ("n" * 255, "ä\n\udcff"):
+        with oarlock.open(tmp_path / name, "wb", recipients=recipient) as file:
+            file.write(b"data")
+        with oarlock.open(os.fsencode(tmp_path / name), identity=path) as file:
+            assert file.read() == b"data"
+    for name in ("", f"{tmp_path}/folder/"):
+        with pytest.raises(OSError):
+            oarlock.open(name, "wb", recipients=recipient)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError):
+        oarlock.open(tmp_path / "folder", "wb", recipients=recipient)
+    os.symlink("n" * 255, tmp_path / "link")
+    with oarlock.open(tmp_path / "link", "wb", recipients=recipient) as file:
+        file.write(b"other")
+    assert os.path.islink(tmp_path / "link")
+    with oarlock.open(tmp_path / ("n" * 255), identity=path) as file:
+        assert file.read() == b"other"
+
+
+def test_a_closed_file_has_no_key(identity, tmp_path):
+    path, recipient = identity
+    before = len(os.listdir("/proc/self/fd"))
+    file = oarlock.open(tmp_path / "x.age", "wb", recipients=recipient)
+    for attempt in (copy.copy, pickle.dumps):
+        with pytest.raises(TypeError):
+            attempt(file.raw)
+    file.close()
+    file.close()
+    reader = oarlock.open(tmp_path / "x.age", identity=path)
+    reader.close()
+    reader.close()
+    assert len(os.listdir("/proc/self/fd")) == before
+    with pytest.raises(ValueError):
+        file.write(b"data")
+    with pytest.raises(ValueError):
+        reader.read()

@@ -65,18 +65,18 @@ fn ssh_identity(text: &str) -> PyResult<Box<dyn Identity + Send + Sync>> {
 /// Returns the recipients of strings: `age1...`, `age1pq1...`, `ssh-ed25519 ...` and `ssh-rsa ...`.
 ///
 /// # Errors
-/// `ValueError`, naming the string.
+/// `ValueError`, with the number of the string.
 pub fn recipients(
     texts: &[String],
     passphrase: Option<Zeroizing<String>>,
 ) -> PyResult<Vec<Box<dyn Recipient + Send + Sync>>> {
     let mut recipients: Vec<Box<dyn Recipient + Send + Sync>> = Vec::new();
-    for text in texts {
+    for (number, text) in (1..).zip(texts) {
         let text = text.trim();
-        if text.to_ascii_uppercase().starts_with("AGE-SECRET-KEY-") {
-            return Err(PyValueError::new_err(
-                "a recipient is an identity, which is secret: give its recipient, age1...",
-            ));
+        if is_secret(text) {
+            return Err(PyValueError::new_err(format!(
+                "recipient {number} is an identity, which is secret: give its recipient, age1..."
+            )));
         }
         if let Ok(recipient) = text.parse::<hybrid::Recipient>() {
             recipients.push(Box::new(recipient));
@@ -85,8 +85,9 @@ pub fn recipients(
         } else if let Ok(recipient) = text.parse::<ssh::Recipient>() {
             recipients.push(Box::new(recipient));
         } else {
+            // It is not shown: it might be secret.
             return Err(PyValueError::new_err(format!(
-                "{text:?} is not a recipient: age1..., age1pq1..., ssh-ed25519 ... or ssh-rsa ..."
+                "recipient {number} is none: age1..., age1pq1..., ssh-ed25519 ... or ssh-rsa ..."
             )));
         }
     }
@@ -94,6 +95,12 @@ pub fn recipients(
         recipients.push(Box::new(scrypt::Recipient::new(secret(&passphrase))));
     }
     Ok(recipients)
+}
+
+/// Whether a text has an identity in it.
+#[pyfunction]
+pub fn is_secret(text: &str) -> bool {
+    text.contains("-----BEGIN") || text.to_ascii_uppercase().contains("AGE-SECRET-KEY-")
 }
 
 fn secret(passphrase: &str) -> SecretString {

@@ -1,12 +1,10 @@
 //! Where the result of each row ends. It is known before a row is computed, so threads write to their own parts of one buffer.
 
-use std::collections::TryReserveError;
-
 use oarlock::Direction;
 
 use super::TAG;
 use super::input::Values;
-use crate::memory::reserved;
+use crate::memory::{TooLarge, reserved};
 
 /// Rows of a run: enough that taking one costs nothing, few enough that threads end together.
 const RUN_ROWS: usize = 2048;
@@ -47,7 +45,7 @@ impl Offset for i64 {
 }
 
 impl Ends {
-    pub fn new(values: &Values, direction: Direction) -> Result<Self, TryReserveError> {
+    pub fn new(values: &Values, direction: Direction) -> Result<Self, TooLarge> {
         let rows = values.rows();
         let result_bytes = |bytes: usize| match direction {
             Direction::Encrypt => bytes.saturating_add(TAG),
@@ -68,10 +66,9 @@ impl Ends {
         let of_row = |row| values.get(row).map_or(0, |value| result_bytes(value.len()));
         match offsets(rows, of_row, i32::MAX as usize)? {
             Some(ends) => Ok(Self::Small(ends)),
-            // More than 2^63 bytes are refused where they are allocated.
-            None => Ok(Self::Large(
-                offsets(rows, of_row, i64::MAX as usize)?.unwrap_or_default(),
-            )),
+            None => offsets(rows, of_row, i64::MAX as usize)?
+                .map(Self::Large)
+                .ok_or(TooLarge),
         }
     }
 
@@ -129,7 +126,7 @@ impl Ends {
 }
 
 /// Returns the offsets of sealed values out of those of the values, or `None` if the last does not fit.
-fn sealed(offsets: &[i32]) -> Result<Option<Vec<i32>>, TryReserveError> {
+fn sealed(offsets: &[i32]) -> Result<Option<Vec<i32>>, TooLarge> {
     let begin = offsets.first().copied().unwrap_or(0);
     let span = offsets.last().map_or(0, |end| end - begin).get();
     let total = span.saturating_add(TAG.saturating_mul(offsets.len()));
@@ -152,7 +149,7 @@ fn offsets<T: Offset>(
     rows: usize,
     of_row: impl Fn(usize) -> usize,
     most: usize,
-) -> Result<Option<Vec<T>>, TryReserveError> {
+) -> Result<Option<Vec<T>>, TooLarge> {
     let mut offsets = reserved(rows + 1)?;
     let mut end = 0_usize;
     offsets.push(T::new(0));

@@ -2,18 +2,17 @@
 
 use std::ffi::CStr;
 
-use arrow_array::cast::AsArray as _;
-use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
-use arrow_array::ffi_stream::{ArrayStreamReader, FFI_ArrowArrayStream};
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{
-    Array, BinaryArray, BinaryViewArray, FixedSizeBinaryArray, LargeBinaryArray, make_array,
+    Array as _, BinaryArray, BinaryViewArray, FixedSizeBinaryArray, LargeBinaryArray,
 };
-use arrow_schema::{ArrowError, DataType};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
-use crate::buffer::{Owned, Table};
+use super::arrow;
+use crate::buffer::{Owned, Table, is_of_argument};
 
 /// A column of values, some of which may be null. It may come in several chunks.
 pub struct Values {
@@ -23,7 +22,10 @@ pub struct Values {
     starts: Vec<usize>,
 }
 
-enum Chunk {
+/// An array of a column.
+pub enum Chunk {
+    /// A number of nulls.
+    Null(usize),
     Binary(BinaryArray),
     LargeBinary(LargeBinaryArray),
     Fixed(FixedSizeBinaryArray),
@@ -35,6 +37,7 @@ enum Chunk {
 impl Chunk {
     fn rows(&self) -> usize {
         match self {
+            Self::Null(rows) => *rows,
             Self::Binary(array) => array.len(),
             Self::LargeBinary(array) => array.len(),
             Self::Fixed(array) => array.len(),
@@ -46,6 +49,7 @@ impl Chunk {
 
     fn get(&self, row: usize) -> Option<&[u8]> {
         match self {
+            Self::Null(_) => None,
             Self::Binary(array) => array.is_valid(row).then(|| array.value(row)),
             Self::LargeBinary(array) => array.is_valid(row).then(|| array.value(row)),
             Self::Fixed(array) => array.is_valid(row).then(|| array.value(row)),
@@ -61,29 +65,6 @@ impl Chunk {
             Self::Table(table) => Some(table.width()),
             _ => None,
         }
-    }
-
-    fn of_array(name: &str, array: &dyn Array) -> PyResult<Self> {
-        // The offsets of another library are checked before anything is read by them.
-        array
-            .to_data()
-            .validate_full()
-            .map_err(|error| invalid(name, &error))?;
-        Ok(match array.data_type() {
-            DataType::Binary => Self::Binary(array.as_binary().clone()),
-            DataType::LargeBinary => Self::LargeBinary(array.as_binary().clone()),
-            DataType::FixedSizeBinary(_) => Self::Fixed(array.as_fixed_size_binary().clone()),
-            DataType::BinaryView => Self::Views(array.as_binary_view().clone()),
-            DataType::Utf8 => Self::Binary(array.as_string::<i32>().clone().into()),
-            DataType::LargeUtf8 => Self::LargeBinary(array.as_string::<i64>().clone().into()),
-            DataType::Utf8View => Self::Views(array.as_string_view().clone().to_binary_view()),
-            DataType::Null => Self::Objects((0..array.len()).map(|_| None).collect()),
-            other => {
-                return Err(PyTypeError::new_err(format!(
-                    "{name} must be a column of binary values or strings, not of {other}"
-                )));
-            }
-        })
     }
 }
 
@@ -144,6 +125,7 @@ impl Values {
     /// Whether a value may be null.
     pub fn may_have_nulls(&self) -> bool {
         self.chunks.iter().any(|chunk| match chunk {
+            Chunk::Null(rows) => *rows > 0,
             Chunk::Binary(array) => array.null_count() > 0,
             Chunk::LargeBinary(array) => array.null_count() > 0,
             Chunk::Fixed(array) => array.null_count() > 0,
@@ -179,6 +161,12 @@ pub fn is_column(object: &Bound<'_, PyAny>) -> PyResult<bool> {
         || Table::new(object, "associated_data").is_ok_and(|table| table.is_some()))
 }
 
+/// Whether the object is a stream that might be read once only.
+pub fn is_stream_alone(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(method(object, c"__arrow_c_array__")?.is_none()
+        && method(object, c"__arrow_c_stream__")?.is_some())
+}
+
 fn method<'py>(object: &Bound<'py, PyAny>, name: &CStr) -> PyResult<Option<Bound<'py, PyAny>>> {
     object.getattr_opt(name.to_str().unwrap_or_default())
 }
@@ -198,6 +186,11 @@ unsafe fn take<T>(capsule: &Bound<'_, PyAny>, name: &CStr, empty: T) -> PyResult
 
 fn one_array(name: &str, capsules: &Bound<'_, PyAny>) -> PyResult<Chunk> {
     let pair = capsules.cast::<PyTuple>()?;
+    if pair.len() != 2 {
+        return Err(PyTypeError::new_err(format!(
+            "{name}: __arrow_c_array__ must return two capsules"
+        )));
+    }
     // SAFETY: that is what capsules of these names hold (Arrow's PyCapsule interface).
     let schema = unsafe {
         take(
@@ -208,15 +201,7 @@ fn one_array(name: &str, capsules: &Bound<'_, PyAny>) -> PyResult<Chunk> {
     }?;
     // SAFETY: the second capsule of the pair holds an array, by the same interface.
     let array = unsafe { take(&pair.get_item(1)?, c"arrow_array", FFI_ArrowArray::empty()) }?;
-    if array.is_released() || schema.release().is_none() {
-        return Err(PyValueError::new_err(format!(
-            "{name}: these Arrow capsules were read before"
-        )));
-    }
-    // SAFETY: the producer says so by its capsules' names, and the structures are moved out of them.
-    let mut data = unsafe { from_ffi(array, &schema) }.map_err(|error| invalid(name, &error))?;
-    data.align_buffers();
-    Chunk::of_array(name, &make_array(data))
+    arrow::chunk(name, array, &schema)
 }
 
 fn stream(name: &str, capsule: &Bound<'_, PyAny>) -> PyResult<Vec<Chunk>> {
@@ -228,15 +213,7 @@ fn stream(name: &str, capsule: &Bound<'_, PyAny>) -> PyResult<Vec<Chunk>> {
             FFI_ArrowArrayStream::empty(),
         )
     }?;
-    let invalid = |error| invalid(name, &error);
-    let chunks = ArrayStreamReader::try_new(stream).map_err(invalid)?;
-    chunks
-        .map(|chunk| Chunk::of_array(name, &chunk.map_err(invalid)?))
-        .collect()
-}
-
-fn invalid(name: &str, error: &ArrowError) -> PyErr {
-    PyValueError::new_err(format!("{name}: invalid Arrow data: {error}"))
+    arrow::chunks(name, stream)
 }
 
 fn objects(name: &'static str, object: &Bound<'_, PyAny>) -> PyResult<Chunk> {
@@ -245,8 +222,12 @@ fn objects(name: &'static str, object: &Bound<'_, PyAny>) -> PyResult<Chunk> {
             "{name} must be an Arrow array, a two-dimensional array of bytes, or an iterable of bytes-like objects"
         ))
     };
-    let rows = object.try_iter().map_err(|_| refused())?;
-    let mut objects = Vec::with_capacity(object.len().unwrap_or(0).min(1 << 24));
+    let rows = object.try_iter();
+    let rows = rows.map_err(|error| match is_of_argument(object.py(), &error) {
+        true => refused(),
+        false => error,
+    })?;
+    let mut objects = Vec::new();
     for (row, value) in rows.enumerate() {
         let value = value?;
         objects.push(if value.is_none() {

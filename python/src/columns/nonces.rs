@@ -9,10 +9,10 @@ use pyo3::prelude::*;
 
 use super::runs::{Call, Keys};
 use crate::engine::{accelerator, each};
-use crate::memory::zeroed;
+use crate::memory::{reserved, zeroed};
 use crate::random;
 
-const NONCE_BYTES: usize = 12;
+pub const NONCE_BYTES: usize = 12;
 /// Nonces that a thread makes before it takes the next part.
 const PART_ROWS: usize = 64 << 10;
 
@@ -58,9 +58,16 @@ pub fn check_unique(call: &Call<'_>) -> Result<(), Error> {
     if (1..rows).all(|row| of_row(row - 1) < of_row(row)) {
         return Ok(());
     }
-    let mut used: Vec<usize> = (0..rows)
-        .filter(|row| call.values.get(*row).is_some() && call.nonces.get(*row).is_some())
-        .collect();
+    let mut used = reserved(rows)
+        .map_err(|_| Error::InvalidInput(format!("no memory to compare {rows} nonces")))?;
+    let is_used = |row: &usize| {
+        let has_key = match call.keys {
+            Keys::One(_) => true,
+            Keys::Each(keys, _) => keys.get(*row).is_some(),
+        };
+        has_key && call.values.get(*row).is_some() && call.nonces.get(*row).is_some()
+    };
+    used.extend((0..rows).filter(is_used));
     used.sort_unstable_by(|a, b| of_row(*a).cmp(&of_row(*b)).then(a.cmp(b)));
     let twice = used
         .windows(2)

@@ -10,7 +10,9 @@ use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use pyo3::exceptions::{PyIndexError, PyRuntimeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyCapsule};
+use pyo3::types::{PyBytes, PyCapsule, PyList};
+
+use crate::region::copied;
 
 /// A column of binary values.
 ///
@@ -59,16 +61,21 @@ impl Column {
             Some(row.unsigned_abs())
         };
         match place.filter(|place| *place < rows) {
-            Some(place) => Ok(self.get(place).map(|value| PyBytes::new(py, value))),
+            Some(place) => self.get(place).map(|value| copied(py, value)).transpose(),
             None => Err(PyIndexError::new_err(format!("row {row} of {rows}"))),
         }
     }
 
     /// Return the rows as a list of bytes objects and None.
-    fn to_pylist<'py>(&self, py: Python<'py>) -> Vec<Option<Bound<'py, PyBytes>>> {
-        (0..self.rows())
-            .map(|row| self.get(row).map(|value| PyBytes::new(py, value)))
-            .collect()
+    fn to_pylist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let list = PyList::empty(py);
+        for row in 0..self.rows() {
+            match self.get(row) {
+                Some(value) => list.append(copied(py, value)?)?,
+                None => list.append(py.None())?,
+            }
+        }
+        Ok(list)
     }
 
     /// The number of nulls.

@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use super::TAG;
 use super::ends::Ends;
 use super::input::Values;
+use super::nonces::NONCE_BYTES;
 use super::output::Column;
 use crate::engine::{accelerator, each};
 use crate::failure::exception;
@@ -180,6 +181,12 @@ impl Call<'_> {
     fn nonce_and_aad(&self, row: usize) -> Result<(&[u8], &[u8]), Error> {
         let nonce = self.nonces.get(row);
         let nonce = nonce.ok_or_else(|| Error::InvalidInput("the nonce is null".to_owned()))?;
+        if nonce.len() != NONCE_BYTES {
+            return Err(Error::InvalidInput(format!(
+                "the nonce has {} bytes, not {NONCE_BYTES}",
+                nonce.len()
+            )));
+        }
         let aad = match self.associated_data {
             AssociatedData::Same(aad) => aad,
             AssociatedData::Each(column) => column.get(row).unwrap_or(&[]),

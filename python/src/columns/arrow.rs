@@ -1,0 +1,161 @@
+//! Arrow's C data interface: what another library says is checked before anything is read by it.
+//!
+//! arrow-rs trusts a producer, and panics or reads wherever it points. Here a structure that contradicts itself is a `ValueError`.
+//! A buffer that is shorter than its producer says cannot be noticed by anyone: the interface does not tell lengths.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{Array as _, make_array};
+use arrow_schema::DataType;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+use super::input::Chunk;
+
+/// Imports one array. `name` is that of the argument.
+///
+/// # Errors
+/// `TypeError` for a type without bytes; `ValueError` for a structure that contradicts itself.
+pub fn chunk(name: &str, array: FFI_ArrowArray, schema: &FFI_ArrowSchema) -> PyResult<Chunk> {
+    if array.is_released() || schema.release().is_none() {
+        return Err(invalid(name, "it was read before"));
+    }
+    // The checks below leave no panic that is known.
+    let imported = catch_unwind(AssertUnwindSafe(|| import(name, array, schema)));
+    imported.unwrap_or_else(|_| Err(invalid(name, "its structure is broken")))
+}
+
+/// Imports the arrays of a stream.
+///
+/// # Errors
+/// As for [`chunk`], and `ValueError` if the producer fails.
+pub fn chunks(name: &str, mut stream: FFI_ArrowArrayStream) -> PyResult<Vec<Chunk>> {
+    let (Some(get_schema), Some(get_next), Some(_)) =
+        (stream.get_schema(), stream.get_next(), stream.release())
+    else {
+        return Err(invalid(name, "the stream was read before"));
+    };
+    let failed = |status| invalid(name, &format!("the stream failed with error {status}"));
+    let mut schema = FFI_ArrowSchema::empty();
+    // SAFETY: the function belongs to this stream, and writes a schema or returns an error.
+    match unsafe { get_schema(&raw mut stream, &raw mut schema) } {
+        0 => {}
+        status => return Err(failed(status)),
+    }
+    let mut chunks = Vec::new();
+    loop {
+        let mut array = FFI_ArrowArray::empty();
+        // SAFETY: the function belongs to this stream, and writes an array or returns an error.
+        match unsafe { get_next(&raw mut stream, &raw mut array) } {
+            0 if array.is_released() => return Ok(chunks),
+            0 => chunks.push(chunk(name, array, &schema)?),
+            status => return Err(failed(status)),
+        }
+    }
+}
+
+/// The layout of a type.
+enum Layout {
+    Null,
+    /// Offsets of so many bytes.
+    Offsets(usize),
+    Fixed,
+    Views,
+}
+
+fn import(name: &str, array: FFI_ArrowArray, schema: &FFI_ArrowSchema) -> PyResult<Chunk> {
+    let format = schema.format();
+    let layout = match format {
+        "n" => Layout::Null,
+        "z" | "u" => Layout::Offsets(4),
+        "Z" | "U" => Layout::Offsets(8),
+        "vz" | "vu" => Layout::Views,
+        _ if format.starts_with("w:") && schema.dictionary().is_none() => Layout::Fixed,
+        _ => return Err(wrong_type(name, format)),
+    };
+    if schema.dictionary().is_some() {
+        return Err(wrong_type(name, "a dictionary"));
+    }
+    let span = i64::try_from(array.len())
+        .ok()
+        .zip(i64::try_from(array.offset()).ok());
+    let end = span.and_then(|(len, offset)| len.checked_add(offset));
+    let Some(end) = end.and_then(|end| usize::try_from(end).ok()) else {
+        return Err(invalid(
+            name,
+            "its length or offset is negative or too large",
+        ));
+    };
+    match layout {
+        Layout::Null => return Ok(Chunk::Null(array.len())),
+        _ if array.is_empty() => return Ok(Chunk::Null(0)),
+        Layout::Offsets(bytes) => check_offsets(name, &array, bytes, end)?,
+        Layout::Fixed => {
+            let width = format
+                .strip_prefix("w:")
+                .and_then(|it| it.parse::<i32>().ok());
+            if width.is_none_or(|width| width < 0) || array.num_buffers() != 2 {
+                return Err(invalid(name, "its width or number of buffers is wrong"));
+            }
+        }
+        Layout::Views => {
+            let is_aligned = array.num_buffers() >= 3 && array.buffer(1).addr().is_multiple_of(4);
+            if !is_aligned || array.buffer(1).is_null() {
+                return Err(invalid(name, "its buffers are missing or not aligned"));
+            }
+        }
+    }
+    // SAFETY: the producer says by its capsules' names that this is an array and its type.
+    let mut data =
+        unsafe { from_ffi(array, schema) }.map_err(|error| invalid(name, &error.to_string()))?;
+    data.align_buffers();
+    // Each offset and view.
+    data.validate_full()
+        .map_err(|error| invalid(name, &error.to_string()))?;
+    let array = make_array(data);
+    Ok(match array.data_type() {
+        DataType::Binary => Chunk::Binary(array.as_binary().clone()),
+        DataType::LargeBinary => Chunk::LargeBinary(array.as_binary().clone()),
+        DataType::FixedSizeBinary(_) => Chunk::Fixed(array.as_fixed_size_binary().clone()),
+        DataType::BinaryView => Chunk::Views(array.as_binary_view().clone()),
+        DataType::Utf8 => Chunk::Binary(array.as_string::<i32>().clone().into()),
+        DataType::LargeUtf8 => Chunk::LargeBinary(array.as_string::<i64>().clone().into()),
+        DataType::Utf8View => Chunk::Views(array.as_string_view().clone().to_binary_view()),
+        other => return Err(wrong_type(name, &other.to_string())),
+    })
+}
+
+/// Checks that there are offsets which can be read, up to that of the end, which is the length of the values.
+fn check_offsets(name: &str, array: &FFI_ArrowArray, bytes: usize, end: usize) -> PyResult<()> {
+    if array.num_buffers() != 3 {
+        return Err(invalid(name, "its number of buffers is wrong"));
+    }
+    let offsets = array.buffer(1);
+    if offsets.is_null() || !offsets.addr().is_multiple_of(bytes) {
+        return Err(invalid(name, "its offsets are missing or not aligned"));
+    }
+    // SAFETY: a producer has one offset more than values, of 4 or 8 bytes, which are aligned.
+    let last = unsafe {
+        match bytes {
+            4 => i64::from(offsets.cast::<i32>().add(end).read()),
+            _ => offsets.cast::<i64>().add(end).read(),
+        }
+    };
+    match last {
+        0.. => Ok(()),
+        _ => Err(invalid(name, "an offset is negative")),
+    }
+}
+
+fn wrong_type(name: &str, found: &str) -> PyErr {
+    PyTypeError::new_err(format!(
+        "{name} must be a column of binary values or strings, not of Arrow's type {found}"
+    ))
+}
+
+fn invalid(name: &str, what: &str) -> PyErr {
+    PyValueError::new_err(format!("{name}: invalid Arrow data: {what}"))
+}
