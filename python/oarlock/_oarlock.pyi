@@ -17,14 +17,25 @@ __all__ = [
     "Column",
     "ColumnResult",
     "DecryptionFailed",
+    "DtlsInbound",
+    "DtlsOutbound",
     "Error",
+    "EspInbound",
+    "EspOutbound",
     "FileError",
     "InvalidSignature",
     "JobFailed",
     "Jobs",
+    "KeyExhausted",
+    "PacketError",
     "PrivateKey",
     "PublicKey",
     "QueueFull",
+    "Replayed",
+    "SrtpInbound",
+    "SrtpOutbound",
+    "TlsInbound",
+    "TlsOutbound",
     "__version__",
     "generate_key",
     "is_secret",
@@ -40,6 +51,9 @@ class DecryptionFailed(Error): ...
 class QueueFull(Error): ...
 class JobFailed(Error): ...
 class FileError(Error): ...
+class PacketError(Error): ...
+class Replayed(PacketError): ...
+class KeyExhausted(PacketError): ...
 
 @final
 class AESGCM:
@@ -183,3 +197,151 @@ class Jobs:
     def decrypt(
         self, /, future: asyncio.Future[bytes], key: PrivateKey, ciphertext: Buffer, scheme: str = "rsa-oaep-sha256"
     ) -> None: ...
+
+@final
+class EspOutbound:
+    def __new__(
+        cls,
+        spi: int,
+        cipher: str,
+        key: Buffer,
+        *,
+        integrity: str | None = None,
+        extended_sequence_numbers: bool = False,
+        sequence: int = 0,
+    ) -> EspOutbound: ...
+    def seal(self, /, payloads: Iterable[Buffer], next_header: int = 4) -> list[bytes | Error]: ...
+    @property
+    def sequence(self, /) -> int: ...
+
+@final
+class EspInbound:
+    def __new__(
+        cls,
+        spi: int,
+        cipher: str,
+        key: Buffer,
+        *,
+        integrity: str | None = None,
+        extended_sequence_numbers: bool = False,
+        replay_window: int = 64,
+        sequence: int = 0,
+    ) -> EspInbound: ...
+    def open(self, /, packets: Iterable[Buffer]) -> list[tuple[bytes, int] | Error]: ...
+    @property
+    def sequence(self, /) -> int: ...
+
+@final
+class SrtpOutbound:
+    def __new__(
+        cls,
+        suite: str,
+        key: Buffer,
+        *,
+        mki: Buffer | None = None,
+        encrypt_rtcp: bool = True,
+        replay_window: int = 128,
+        retransmissions: int = 0,
+        streams_max: int = 256,
+    ) -> SrtpOutbound: ...
+    def protect(self, /, packets: Iterable[Buffer]) -> list[bytes | Error]: ...
+    def protect_rtcp(self, /, packets: Iterable[Buffer]) -> list[bytes | Error]: ...
+    def add_key(self, /, mki: Buffer, key: Buffer) -> None: ...
+    def use_key(self, /, mki: Buffer) -> None: ...
+    def index(self, /, ssrc: int) -> int | None: ...
+    def remove(self, /, ssrc: int) -> bool: ...
+
+@final
+class SrtpInbound:
+    def __new__(
+        cls,
+        suite: str,
+        key: Buffer,
+        *,
+        mki: Buffer | None = None,
+        encrypt_rtcp: bool = True,
+        replay_window: int = 128,
+        streams_max: int = 256,
+    ) -> SrtpInbound: ...
+    def unprotect(self, /, packets: Iterable[Buffer]) -> list[bytes | Error]: ...
+    def unprotect_rtcp(self, /, packets: Iterable[Buffer]) -> list[bytes | Error]: ...
+    def add_key(self, /, mki: Buffer, key: Buffer) -> None: ...
+    def expect_roll_over_counter(self, /, ssrc: int, counter: int) -> None: ...
+    def index(self, /, ssrc: int) -> int | None: ...
+    def remove(self, /, ssrc: int) -> bool: ...
+
+@final
+class TlsOutbound:
+    def __new__(
+        cls,
+        suite: str,
+        secret: Buffer | None = None,
+        *,
+        key: Buffer | None = None,
+        iv: Buffer | None = None,
+        sequence: int = 0,
+        record_size_limit: int | None = None,
+        padding: int = 0,
+    ) -> TlsOutbound: ...
+    def seal(self, /, contents: Iterable[Buffer], content_type: int = 23) -> list[bytes | Error]: ...
+    def seal_stream(self, /, data: Buffer, content_type: int = 23) -> bytes: ...
+    def update(self, /) -> None: ...
+    @property
+    def sequence(self, /) -> int: ...
+    @property
+    def records_left(self, /) -> int: ...
+
+@final
+class TlsInbound:
+    def __new__(
+        cls,
+        suite: str,
+        secret: Buffer | None = None,
+        *,
+        key: Buffer | None = None,
+        iv: Buffer | None = None,
+        sequence: int = 0,
+        record_size_limit: int | None = None,
+    ) -> TlsInbound: ...
+    def open(self, /, data: Buffer) -> tuple[list[tuple[bytes, int] | Error], int]: ...
+    def update(self, /) -> None: ...
+    @property
+    def sequence(self, /) -> int: ...
+
+@final
+class DtlsOutbound:
+    def __new__(
+        cls,
+        suite: str,
+        secret: Buffer,
+        *,
+        epoch: int = 3,
+        sequence: int = 0,
+        connection_id: Buffer | None = None,
+    ) -> DtlsOutbound: ...
+    def seal(self, /, contents: Iterable[Buffer], content_type: int = 23) -> list[bytes | Error]: ...
+    def update(self, /) -> None: ...
+    @property
+    def epoch(self, /) -> int: ...
+    @property
+    def sequence(self, /) -> int: ...
+    @property
+    def records_left(self, /) -> int: ...
+
+@final
+class DtlsInbound:
+    def __new__(
+        cls,
+        suite: str,
+        secret: Buffer,
+        *,
+        epoch: int = 3,
+        connection_id: Buffer | None = None,
+        replay_window: int = 64,
+    ) -> DtlsInbound: ...
+    def open(self, /, datagrams: Iterable[Buffer]) -> list[list[tuple[bytes, int, int, int] | Error]]: ...
+    def update(self, /) -> None: ...
+    @property
+    def epoch(self, /) -> int: ...
+    @property
+    def forgeries(self, /) -> int: ...

@@ -11,6 +11,7 @@
 //! columns.rs  columns/   a column of messages in a call
 //! jobs.rs                jobs of an event loop
 //! age.rs  age/           age files
+//! packet.rs  packet/     packets and records, many in a call
 //! ```
 
 #![allow(unsafe_code)] // the interface to C
@@ -26,6 +27,7 @@ mod hmac;
 mod jobs;
 mod key;
 mod memory;
+mod packet;
 mod random;
 mod region;
 
@@ -35,7 +37,7 @@ use pyo3::pymodule;
 mod _oarlock {
     use pyo3::prelude::*;
 
-    use super::failure;
+    use super::{failure, packet};
 
     #[pymodule_export]
     use super::aead::{AesGcm, ChaCha20Poly1305, generate_key};
@@ -52,9 +54,16 @@ mod _oarlock {
     #[pymodule_export]
     use super::key::{PrivateKey, PublicKey};
 
+    #[pymodule_export]
+    use super::packet::{
+        DtlsInbound, DtlsOutbound, EspInbound, EspOutbound, SrtpInbound, SrtpOutbound, TlsInbound,
+        TlsOutbound,
+    };
+
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        failure::add_to(module)
+        failure::add_to(module)?;
+        packet::add_to(module)
     }
 }

@@ -9,7 +9,7 @@ import pytest
 import oarlock
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "python.md"
-MODULES = ("oarlock", "oarlock.aio", "oarlock.command", "oarlock.fernet", "oarlock.files", "oarlock.pyjwt")
+MODULES = ("oarlock", "oarlock.aio", "oarlock.command", "oarlock.fernet", "oarlock.files", "oarlock.packet", "oarlock.pyjwt")
 
 
 def run(example, **options):

@@ -1,0 +1,46 @@
+//! Objects that number packets, and forks.
+
+use std::process;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pyo3::prelude::*;
+
+use super::failure::PacketError;
+
+/// A sender, which numbers packets. After a fork both processes would use the same numbers under one key, which reveals the
+/// plaintexts of AES-GCM, AES-CTR and ChaCha20-Poly1305. So only the process that made it may use it.
+pub struct Sender<T> {
+    process: u32,
+    sender: Mutex<T>,
+}
+
+impl<T> Sender<T> {
+    pub fn new(sender: T) -> Self {
+        Self {
+            process: process::id(),
+            sender: Mutex::new(sender),
+        }
+    }
+
+    /// # Errors
+    /// `PacketError` in a process forked from the one that made it.
+    pub fn check(&self) -> PyResult<()> {
+        if self.process == process::id() {
+            return Ok(());
+        }
+        Err(PacketError::new_err(format!(
+            "this object was made before a fork, in process {}, which may use the same packet numbers: make one with another \
+             key in each process",
+            self.process
+        )))
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        lock(&self.sender)
+    }
+}
+
+/// Locks an object of a call. A panic of another call leaves nothing half done that matters more than going on.
+pub fn lock<T>(object: &Mutex<T>) -> MutexGuard<'_, T> {
+    object.lock().unwrap_or_else(PoisonError::into_inner)
+}
