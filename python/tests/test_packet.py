@@ -608,7 +608,7 @@ def test_wrong_arguments():
         for spi in (-1, 2**32, 2**64):
             with pytest.raises(ValueError, match="0 to 4294967295"):
                 make(spi, "aes-256-gcm", bytes(36))
-        with pytest.raises(ValueError, match=r"cipher .* must be one of aes-128-gcm, .*, not 'aes'"):
+        with pytest.raises(ValueError, match=r'cipher .* must be one of aes-128-gcm, .*, not "aes"'):
             make(1, "aes", bytes(36))
         with pytest.raises(ValueError, match="integrity must be one of"):
             make(1, "aes-128-cbc", bytes(36), integrity="sha1")
@@ -694,6 +694,25 @@ def test_threads_share_an_object(rng):
     assert sorted(hashlib.sha256(one).digest() for one, _ in opened) == sorted(
         hashlib.sha256(one).digest() for one, _ in packet.EspInbound(1, "aes-256-gcm", key, replay_window=4096).open(sealed)
     )
+
+
+def test_threads_run_during_a_long_call():
+    """The GIL is released."""
+    sender, messages = packet.EspOutbound(1, "aes-256-gcm", bytes(36)), [bytes(9000)] * 10_000
+    counts, stop = [0], threading.Event()
+
+    def count():
+        while not stop.is_set():
+            counts[0] += 1
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    before = counts[0]
+    sealed = sender.seal(messages)
+    after = counts[0]
+    stop.set()
+    thread.join()
+    assert after > before and len(sealed) == len(messages)
 
 
 def test_nothing_is_leaked():

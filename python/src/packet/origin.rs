@@ -1,4 +1,4 @@
-//! Objects that number packets, and forks.
+//! Senders, which belong to the process that made them.
 
 use std::process;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -40,7 +40,7 @@ impl<T> Sender<T> {
     }
 }
 
-/// Locks an object of a call. A panic of another call leaves nothing half done that matters more than going on.
+/// Locks an object. Numbers are taken before anything is sealed, so after a panic in another call none is used twice.
 pub fn lock<T>(object: &Mutex<T>) -> MutexGuard<'_, T> {
     object.lock().unwrap_or_else(PoisonError::into_inner)
 }
