@@ -7,8 +7,8 @@ other machines::
 
     python/build/oarlock_build.py [--portable | --debug] FOLDER
 
-``--portable`` links against glibc 2.28 (manylinux_2_28) with zig. ``--debug`` packs what `cargo build --workspace` has built
-for the tests, and compiles nothing.
+``--portable`` links against glibc 2.28 (manylinux_2_28) with zig, and adds the licenses of others' code. ``--debug`` packs
+what `cargo build --workspace` has built for the tests, and compiles nothing.
 """
 
 from __future__ import annotations
@@ -19,10 +19,13 @@ import shutil
 import subprocess
 import sys
 
+import third_party
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # As in pyproject.toml.
 DATA = ROOT / "target" / "wheel" / "oarlock.data"
 PACKAGES = ("oarlock-cli", "oarlock-provider", "oarlock-capi")
+MODULE = "oarlock-python"
 TRIPLE = "x86_64-unknown-linux-gnu"
 GLIBC = "2.28"
 
@@ -31,8 +34,42 @@ def _target() -> pathlib.Path:
     return ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
 
 
+def portable() -> pathlib.Path:
+    """Returns the folder of the programs that ``--portable`` compiles."""
+    return _target() / TRIPLE / "release"
+
+
 def _run(*command: str | os.PathLike[str], **variables: str) -> None:
     subprocess.run(command, cwd=ROOT, check=True, env={**os.environ, **variables})
+
+
+def epoch() -> str:
+    """Returns the time of the last commit, which packed files get; in a source distribution that of its files."""
+    time = ("git", "log", "-1", "--format=%ct")
+    try:
+        seconds = subprocess.check_output(time, cwd=ROOT, text=True, stderr=subprocess.DEVNULL).strip()
+    except (OSError, subprocess.CalledProcessError):
+        seconds = str(int((ROOT / "Cargo.lock").stat().st_mtime))
+    return os.environ.get("SOURCE_DATE_EPOCH") or seconds
+
+
+def _reproducible() -> dict[str, str]:
+    """Returns variables with which no path of this machine gets into a program. aws-lc does the same for its C."""
+    _run("cargo", "fetch", "--locked", "--target", TRIPLE)
+    home = cargo_home()
+    # The last one that fits counts. Cargo names the folders of `src` after the host that the crates came from.
+    folders = [(ROOT, "."), (home, "/cargo"), *((it, "/cargo") for it in sorted(home.glob("registry/src/*")))]
+    flags = [f"--remap-path-prefix={folder}={name}" for folder, name in folders]
+    return {"CARGO_ENCODED_RUSTFLAGS": "\x1f".join(flags), "SOURCE_DATE_EPOCH": epoch()}
+
+
+def cargo_home() -> pathlib.Path:
+    return pathlib.Path(os.environ.get("CARGO_HOME") or pathlib.Path.home() / ".cargo")
+
+
+def linker() -> str:
+    """Returns the C compiler for programs that are to run with an older glibc."""
+    return os.environ.get("CC", f"cargo-zigbuild zig cc -- -target x86_64-linux-gnu.{GLIBC}")
 
 
 def _compile(kind: str) -> pathlib.Path:
@@ -42,8 +79,8 @@ def _compile(kind: str) -> pathlib.Path:
     variables = {"AWS_LC_SYS_NO_JITTER_ENTROPY": "1"}
     if kind == "portable":
         target = f"{TRIPLE}.{GLIBC}"
-        _run("cargo", "zigbuild", "--release", "--locked", "--target", target, *packages, **variables)
-        return _target() / TRIPLE / "release"
+        _run("cargo", "zigbuild", "--release", "--locked", "--target", target, *packages, **variables, **_reproducible())
+        return portable()
     if kind == "debug":
         return _target() / "debug"
     _run("cargo", "build", "--release", "--locked", *packages, **variables)
@@ -63,10 +100,9 @@ def _stage(built: pathlib.Path, kind: str) -> None:
         else:
             shutil.copy(source, copy)
 
-    linker = f"cargo-zigbuild zig cc -- -target x86_64-linux-gnu.{GLIBC}" if kind == "portable" else "cc"
     # pkg-config finds the environment from the place of the file.
     arguments = (built / "liboarlock_capi.a", root, "${pcfiledir}/../..")
-    _run("crates/capi/install.sh", *arguments, CC=os.environ.get("CC", linker))
+    _run("crates/capi/install.sh", *arguments, CC=linker() if kind == "portable" else os.environ.get("CC", "cc"))
     library = root / "lib" / "liboarlock.so.1"
     _run("strip", "--strip-unneeded", library)
     # 60 MB; and a wheel has no links, so a script of the linker names the shared library.
@@ -88,15 +124,22 @@ def _stage(built: pathlib.Path, kind: str) -> None:
         file = root / "share" / path
         file.parent.mkdir(parents=True)
         file.write_bytes(subprocess.check_output((command, "completions", shell)))
+    if kind == "portable":
+        text = third_party.licenses(third_party.Crates((*PACKAGES, MODULE), TRIPLE))
+        file = root / "share" / "doc" / "oarlock" / "THIRD-PARTY-LICENSES.txt"
+        file.parent.mkdir(parents=True)
+        file.write_text(text)
 
 
 def _maturin(kind: str, folder: str) -> None:
     arguments = ["--out", folder, "--locked", "--release"]
+    variables = {}
     if kind == "portable":
+        variables = _reproducible()
         arguments += ["--zig", "--target", TRIPLE, "--compatibility", "manylinux_2_28"]
     else:
         arguments += ["--compatibility", "linux"]
-    _run(sys.executable, "-m", "maturin", "build", *arguments)
+    _run(sys.executable, "-m", "maturin", "build", *arguments, **variables)
 
 
 def _pack(folder: str) -> None:
@@ -123,6 +166,8 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 def build_sdist(sdist_directory, config_settings=None):
     import maturin
 
+    # maturin wants the folder even though it packs what git knows alone.
+    DATA.mkdir(parents=True, exist_ok=True)
     return maturin.build_sdist(sdist_directory, config_settings)
 
 
