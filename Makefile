@@ -1,10 +1,10 @@
 # make run    builds `oarlock enc`, does the main job: encrypts a real file, compared with openssl; then builds the rest
 # make test   everything CI runs; make test-long and make test-packages are run before a release
 # make bench  compares ciphers, signatures and every peer on this machine, in the short form
-# make provider, make build, make install, make uninstall, make package, make wheel: for this machine, or for others
+# make provider, make build, make install, make uninstall, make package, make wheel, make dist: for this machine, or for others
 
 .DEFAULT_GOAL := help
-.PHONY: help run provider build install uninstall package wheel bench test test-long test-packages
+.PHONY: help run provider build install uninstall package wheel dist bench test test-long test-packages
 
 # Where rustup puts cargo, for shells that did not read the profile.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -27,6 +27,7 @@ help:
 	@echo '                      below PREFIX=/usr/local (and DESTDIR); make uninstall removes them'
 	@echo 'make package          a Debian package of the same'
 	@echo 'make wheel            the Python package, with the command, the provider and the C library'
+	@echo 'make dist             what a release publishes: wheel, source, tarball, Debian package, licenses, sums'
 	@echo 'make bench            compare every cipher and public-key operation with every peer, in short;'
 	@echo "make bench ARGS=--help the same with other options"
 	@echo 'make test             everything CI runs: 14 to 27 minutes on two cores from nothing, by the age of the CPU'
@@ -60,6 +61,10 @@ package: build
 wheel:
 	@scripts/system-packages wheel
 	@cargo xtask wheel
+
+dist:
+	@scripts/system-packages dist
+	@cargo xtask dist
 
 # Its own workspace, below bench/; `cargo xtask peers` builds more peers.
 bench:

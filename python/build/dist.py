@@ -16,14 +16,12 @@ from __future__ import annotations
 import hashlib
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
 
 import oarlock_build
-import third_party
 
 ROOT = oarlock_build.ROOT
 
@@ -33,12 +31,18 @@ def _run(*command: str | os.PathLike[str], **variables: str | os.PathLike[str]) 
 
 
 def _wheel(folder: pathlib.Path, compiled: bool) -> None:
-    if not compiled:
-        return _run(sys.executable, ROOT / "python" / "build" / "oarlock_build.py", "--portable", folder)
-    wheels = list((ROOT / "target" / "wheel" / "dist").glob("*-manylinux*.whl"))
-    if len(wheels) != 1:
-        sys.exit("dist.py --compiled: no wheel in target/wheel/dist: make wheel")
-    shutil.copy(wheels[0], folder)
+    if compiled:
+        dist = oarlock_build.portable().parents[1] / "wheel" / "dist"
+        wheels = list(dist.glob("*-manylinux*.whl"))
+        if len(wheels) != 1:
+            sys.exit(f"dist.py --compiled: no wheel in {dist}: make wheel")
+        shutil.copy(wheels[0], folder)
+    else:
+        _run(sys.executable, "python/build/oarlock_build.py", "--portable", folder)
+    (wheel,) = folder.glob("*.whl")
+    with tempfile.TemporaryDirectory() as work:
+        shutil.unpack_archive(wheel, work, "zip")
+        _check_paths(pathlib.Path(work))
 
 
 def _tarball(folder: pathlib.Path, version: str, epoch: str, variables: dict[str, str]) -> None:
@@ -91,15 +95,13 @@ def main() -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     os.umask(0o022)
-    version = re.search(r'^version = "(.*)"', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)[1]
+    version = oarlock_build.version()
     epoch = oarlock_build.epoch()
     os.environ["SOURCE_DATE_EPOCH"] = epoch
 
     # First what is refused soonest.
-    crates = third_party.Crates((*oarlock_build.PACKAGES, oarlock_build.MODULE), oarlock_build.TRIPLE)
     licenses = folder / "THIRD-PARTY-LICENSES.txt"
-    licenses.write_text(third_party.licenses(crates))
-    (folder / f"oarlock-{version}.cdx.json").write_text(third_party.bill(crates, version, int(epoch)))
+    oarlock_build.write_third_party(licenses, folder / f"oarlock-{version}.cdx.json")
     _wheel(folder, bool(flags))
     oarlock_build.build_sdist(str(folder))
     variables = {"BUILD": str(oarlock_build.portable()), "CC": oarlock_build.linker(), "THIRD_PARTY": str(licenses)}

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -24,6 +25,7 @@ import third_party
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # As in pyproject.toml.
 DATA = ROOT / "target" / "wheel" / "oarlock.data"
+BILL = DATA.parent / "oarlock.cdx.json"
 PACKAGES = ("oarlock-cli", "oarlock-provider", "oarlock-capi")
 MODULE = "oarlock-python"
 TRIPLE = "x86_64-unknown-linux-gnu"
@@ -125,10 +127,20 @@ def _stage(built: pathlib.Path, kind: str) -> None:
         file.parent.mkdir(parents=True)
         file.write_bytes(subprocess.check_output((command, "completions", shell)))
     if kind == "portable":
-        text = third_party.licenses(third_party.Crates((*PACKAGES, MODULE), TRIPLE))
-        file = root / "share" / "doc" / "oarlock" / "THIRD-PARTY-LICENSES.txt"
-        file.parent.mkdir(parents=True)
-        file.write_text(text)
+        documents = root / "share" / "doc" / "oarlock"
+        documents.mkdir(parents=True)
+        write_third_party(documents / "THIRD-PARTY-LICENSES.txt", BILL)
+
+
+def write_third_party(licenses: pathlib.Path, bill: pathlib.Path) -> None:
+    """Writes the licenses of others' code in portable programs, and their bill of materials."""
+    crates = third_party.Crates((*PACKAGES, MODULE), TRIPLE)
+    licenses.write_text(third_party.licenses(crates))
+    bill.write_text(third_party.bill(crates, version(), int(epoch())))
+
+
+def version() -> str:
+    return re.search(r'^version = "(.*)"', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)[1]
 
 
 def _maturin(kind: str, folder: str) -> None:
@@ -136,7 +148,7 @@ def _maturin(kind: str, folder: str) -> None:
     variables = {}
     if kind == "portable":
         variables = _reproducible()
-        arguments += ["--zig", "--target", TRIPLE, "--compatibility", "manylinux_2_28"]
+        arguments += ["--zig", "--target", TRIPLE, "--compatibility", "manylinux_2_28", "--sbom-include", BILL]
     else:
         arguments += ["--compatibility", "linux"]
     _run(sys.executable, "-m", "maturin", "build", *arguments, **variables)

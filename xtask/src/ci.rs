@@ -4,6 +4,7 @@
 //! that fails ends the run.
 
 mod bench;
+pub mod dist;
 mod fuzz;
 pub mod package;
 mod programs;
@@ -154,6 +155,7 @@ pub fn run_long() -> Result<()> {
     run.step("Python package for other distributions", |report| {
         wheel::check_portable(root, target, report)
     })?;
+    run.step("what a release publishes", |_| dist::check(root, target))?;
     run.step("each kind of case of the benchmark", |_| {
         bench::run(root, target)
     })?;

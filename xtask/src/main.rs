@@ -51,6 +51,8 @@ usage: cargo xtask COMMAND
                  counts of xtask/words.txt, with `--list PACKAGE` print the places of one package
   wheel          build the Python package for every distribution with glibc 2.28; with --test pack what
                  `cargo build --workspace` made, and test it
+  dist           build what a release publishes into target/dist; with --test pack the programs that
+                 `wheel` has built, install each of the packages, and use it
   performance    write docs/performance.md, a summary of the records of the benchmark; with --all
                  print every record
   proto          write the code of the cryptoserver's protocol from its .proto file
@@ -83,6 +85,8 @@ fn main() -> ExitCode {
         ["packages", ref names @ ..] => packages::run(names),
         ["wheel"] => ci::wheel::build(),
         ["wheel", "--test"] => ci::wheel::test_alone(),
+        ["dist"] => ci::dist::build(),
+        ["dist", "--test"] => ci::dist::check_alone(),
         ["performance"] => performance::run(),
         ["performance", "--all"] => performance::print_all(),
         ["kernels"] => kernels::run(),

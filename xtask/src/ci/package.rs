@@ -18,7 +18,11 @@ pub fn check(workspace: &Path, target: &Path) -> Result<()> {
     let printed = tool::output(&mut Command::new(workspace.join("scripts/debian-package")))?;
     let package = PathBuf::from(printed.trim());
     println!("{}", package.display());
+    install_and_use(target, &package)
+}
 
+/// Has dpkg install a package into a root of its own, uses it, and has dpkg remove it.
+pub fn install_and_use(target: &Path, package: &Path) -> Result<()> {
     let root = target.join("debian/root");
     tool::remove_dir(&root)?;
     let state = root.join("var/lib/dpkg");
@@ -29,7 +33,7 @@ pub fn check(workspace: &Path, target: &Path) -> Result<()> {
     let copied = fs::copy("/var/lib/dpkg/status", state.join("status"));
     copied.map_err(|error| format!("/var/lib/dpkg/status: {error}"))?;
     let before = files(&root)?;
-    dpkg(&root, "--install", &package)?;
+    dpkg(&root, "--install", package)?;
     use_it(&root)?;
     dpkg(&root, "--purge", Path::new("oarlock"))?;
     let left: Vec<_> = files(&root)?.difference(&before).cloned().collect();
@@ -44,17 +48,25 @@ pub fn check(workspace: &Path, target: &Path) -> Result<()> {
     tool::remove_dir(&root)
 }
 
-/// Runs every program of the package as a user would.
-fn use_it(root: &Path) -> Result<()> {
-    let command = root.join("usr/bin/oarlock");
-    let file = root.join("file");
-    fs::write(&file, "for one pair of eyes").map_err(|error| error.to_string())?;
+/// Encrypts a file with an installed command, and finds the provider with it.
+pub fn use_command(folder: &Path, command: &Path) -> Result<()> {
     let script = "set -eu\n\
+        echo 'for one pair of eyes' >file\n\
         \"$1\" keygen -o key 2> recipient\n\
         \"$1\" encrypt -r \"$(grep -o 'age1[0-9a-z]*' recipient)\" file -o file.age\n\
         \"$1\" decrypt -i key file.age -o again\n\
         cmp file again\n\
         \"$1\" run -- openssl list -providers | grep -q oarlock\n\
+        rm file file.age key again recipient\n";
+    let mut shell = Command::new("bash");
+    shell.args(["-c", script, "bash"]).arg(command);
+    tool::status(shell.current_dir(folder).env_remove("OARLOCK_PROVIDER"))
+}
+
+/// Uses every part of the package as a user would.
+fn use_it(root: &Path) -> Result<()> {
+    use_command(root, &root.join("usr/bin/oarlock"))?;
+    let script = "set -eu\n\
         gzip -dc usr/share/man/man1/oarlock.1.gz | grep -q 'EXIT STATUS'\n\
         bash -n usr/share/bash-completion/completions/oarlock\n\
         export PKG_CONFIG_PATH=\"$PWD/usr/lib/pkgconfig\" PKG_CONFIG_SYSROOT_DIR=\"$PWD\"\n\
@@ -63,15 +75,11 @@ fn use_it(root: &Path) -> Result<()> {
         cc -o seed usr/share/doc/oarlock/examples/c/seed.c $(pkg-config --cflags oarlock) \\\n\
             -Wl,-Bstatic -Lusr/lib $(pkg-config --static --libs-only-l oarlock | sed 's/-loarlock/& -Wl,-Bdynamic/')\n\
         ./seed | grep -q '^[0-9a-f]\\{1598\\}$'\n\
-        gzip -dc usr/share/man/man3/oarlock_aead_open.3.gz | man --warnings -l - > page\n\
+        gzip -dc usr/share/man/man3/oarlock_aead_open.3.gz | man --no-hyphenation --warnings -l - > page\n\
         grep -q OARLOCK_E_AUTHENTICATION page\n\
-        rm file file.age key again recipient seed page\n";
+        rm seed page\n";
     let mut shell = Command::new("bash");
-    shell
-        .args(["-c", script, "bash"])
-        .arg(command)
-        .current_dir(root);
-    tool::status(shell.env_remove("OARLOCK_PROVIDER"))
+    tool::status(shell.args(["-c", script]).current_dir(root))
 }
 
 fn dpkg(root: &Path, what: &str, package: &Path) -> Result<()> {

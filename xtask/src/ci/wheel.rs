@@ -94,6 +94,20 @@ fn test(root: &Path, target: &Path, kind: &str, report: &mut Report) -> Result<P
     Ok(wheel)
 }
 
+/// Returns Python with what builds the package: arguments are to follow.
+pub fn python(root: &Path, target: &Path) -> Result<Command> {
+    tools(root, target).map(|tools| python_of(&tools))
+}
+
+fn python_of(tools: &Path) -> Command {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut python = Command::new(tools.join("bin/python"));
+    python.env("PATH", format!("{}:{path}", tools.join("bin").display()));
+    // Nothing of Python's in the folder of the sources.
+    python.env("PYTHONDONTWRITEBYTECODE", "1");
+    python
+}
+
 /// Makes an environment with the wheel, and returns its interpreter.
 fn install(tools: &Path, wheel: &Path, environment: &Path) -> Result<PathBuf> {
     tool::remove_dir(environment)?;
@@ -157,12 +171,9 @@ fn tools(root: &Path, target: &Path) -> Result<PathBuf> {
 fn wheel(root: &Path, target: &Path, tools: &Path, kind: &str) -> Result<PathBuf> {
     let dist = target.join("wheel/dist");
     tool::remove_dir(&dist)?;
-    let path = std::env::var("PATH").unwrap_or_default();
-    let mut build = Command::new(tools.join("bin/python"));
+    let mut build = python_of(tools);
     build.arg(root.join("python/build/oarlock_build.py"));
-    build.arg(kind).arg(&dist);
-    build.env("PATH", format!("{}:{path}", tools.join("bin").display()));
-    tool::status(&mut build)?;
+    tool::status(build.arg(kind).arg(&dist))?;
     let mut files = std::fs::read_dir(&dist).map_err(|error| error.to_string())?;
     let first = files.next().and_then(std::result::Result::ok);
     first

@@ -1,0 +1,153 @@
+//! What a release publishes: built, and each part installed into an empty folder and used.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{package, wheel};
+use crate::tool::{self, Result};
+
+/// What a build from the source distribution begins with.
+const SOURCES: [&str; 6] = [
+    "Cargo.lock",
+    "PKG-INFO",
+    "crates/capi/install.sh",
+    "python/build/oarlock_build.py",
+    "python/build/third_party.py",
+    "pyproject.toml",
+];
+
+/// Uses the folder of the tarball, `$1`, from where it happens to be.
+const USE: &str = "set -eu\n\
+    prefix=$PWD/$1\n\
+    test -s \"$prefix/share/doc/oarlock/THIRD-PARTY-LICENSES.txt\"\n\
+    bash -n \"$prefix/share/bash-completion/completions/oarlock\"\n\
+    man --warnings -l \"$prefix/share/man/man1/oarlock.1\" | grep -q 'EXIT STATUS'\n\
+    grep -q \"ExecStart=/usr/local/bin/oarlock \" \"$prefix/lib/systemd/system/oarlock-serve.service\"\n\
+    export PKG_CONFIG_PATH=\"$prefix/lib/pkgconfig\"\n\
+    example=\"$prefix/share/doc/oarlock/examples/c/seed.c\"\n\
+    cc -o seed \"$example\" $(pkg-config --cflags --libs oarlock)\n\
+    LD_LIBRARY_PATH=\"$prefix/lib\" ./seed | grep -q '^[0-9a-f]\\{1598\\}$'\n\
+    cc -o seed \"$example\" $(pkg-config --cflags oarlock) -Wl,-Bstatic \\\n\
+        $(pkg-config --static --libs oarlock | sed 's/-loarlock/& -Wl,-Bdynamic/')\n\
+    ./seed | grep -q '^[0-9a-f]\\{1598\\}$'\n";
+
+/// `make dist`: builds all below `target/dist`.
+pub fn build() -> Result<()> {
+    let metadata = tool::Metadata::load()?;
+    let (root, target) = (&metadata.workspace_root, &metadata.target_directory);
+    tool::status(&mut packer(root, target, &[])?)
+}
+
+/// Packs what the wheel for other distributions was built from, and tests it. The wheel has been tested.
+pub fn check(root: &Path, target: &Path) -> Result<()> {
+    tool::status(&mut packer(root, target, &["--compiled"])?)?;
+    let dist = target.join("dist");
+    let mut sums = Command::new("sha256sum");
+    sums.args(["--check", "--strict", "--quiet", "SHA256SUMS"]);
+    tool::status(sums.current_dir(&dist))?;
+    check_tarball(&only(&dist, ".tar.xz")?, &target.join("dist-test"))?;
+    check_source(root, &only(&dist, ".tar.gz")?)?;
+    check_bill(&only(&dist, ".cdx.json")?)?;
+    let mut listed = Command::new("python3");
+    listed.args(["-m", "zipfile", "--list"]);
+    let listed = tool::output(listed.arg(only(&dist, ".whl")?))?;
+    if !listed.contains("/THIRD-PARTY-LICENSES.txt") {
+        return Err("the wheel has no THIRD-PARTY-LICENSES.txt".to_owned());
+    }
+    package::install_and_use(target, &only(&dist, ".deb")?)
+}
+
+/// `cargo xtask dist --test`: what [`check`] does, alone.
+pub fn check_alone() -> Result<()> {
+    let metadata = tool::Metadata::load()?;
+    check(&metadata.workspace_root, &metadata.target_directory)
+}
+
+/// Returns the command that fills `target/dist`.
+fn packer(root: &Path, target: &Path, options: &[&str]) -> Result<Command> {
+    let mut command = wheel::python(root, target)?;
+    command.arg(root.join("python/build/dist.py"));
+    command.args(options).arg(target.join("dist"));
+    Ok(command)
+}
+
+/// Unpacks the tarball and uses what is in it.
+fn check_tarball(tarball: &Path, folder: &Path) -> Result<()> {
+    tool::remove_dir(folder)?;
+    tool::create_dir(folder)?;
+    let mut unpack = Command::new("tar");
+    unpack.arg("--extract").arg("--file").arg(tarball);
+    tool::status(unpack.arg("--directory").arg(folder))?;
+    let prefix = file_name(tarball).replace(".tar.xz", "");
+    package::use_command(folder, &folder.join(&prefix).join("bin/oarlock"))?;
+    let mut shell = Command::new("bash");
+    shell.args(["-c", USE, "bash", &prefix]);
+    tool::status(shell.current_dir(folder))?;
+    tool::remove_dir(folder)
+}
+
+/// Fails unless the source distribution has every file that git knows, and what pip needs.
+fn check_source(root: &Path, archive: &Path) -> Result<()> {
+    let listed = tool::output(Command::new("tar").arg("--list").arg("--file").arg(archive))?;
+    let folder = format!("{}/", file_name(archive).replace(".tar.gz", ""));
+    let packed: BTreeSet<_> = listed
+        .lines()
+        .filter_map(|line| line.strip_prefix(&folder))
+        .collect();
+    let known = tool::output(Command::new("git").arg("ls-files").current_dir(root))?;
+    let missing: Vec<_> = known
+        .lines()
+        .chain(SOURCES)
+        .filter(|file| !packed.contains(file))
+        .collect();
+    match missing[..] {
+        [] => Ok(()),
+        [first, ..] => Err(format!(
+            "{} files are missing in {}: {first} is the first",
+            missing.len(),
+            archive.display()
+        )),
+    }
+}
+
+/// Fails unless the bill of materials names what the programs certainly contain, and nothing of tests.
+fn check_bill(bill: &Path) -> Result<()> {
+    let text = fs::read_to_string(bill).map_err(|error| error.to_string())?;
+    let has = |name: &str| text.contains(&format!("\"pkg:cargo/{name}@"));
+    for (name, expected) in [
+        ("aws-lc-sys", true),
+        ("oarlock-python", true),
+        ("oarlock-testing", false),
+        ("syn", false),
+    ] {
+        if has(name) != expected {
+            return Err(format!("{}: {name} is wrong", bill.display()));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the one file whose name ends so.
+fn only(folder: &Path, end: &str) -> Result<PathBuf> {
+    let entries = fs::read_dir(folder).map_err(|error| error.to_string())?;
+    let files = entries.flatten().map(|entry| entry.path());
+    let found: Vec<_> = files
+        .filter(|file| file_name(file).ends_with(end))
+        .collect();
+    match &found[..] {
+        [file] => Ok(file.clone()),
+        others => Err(format!(
+            "{} has {} files *{end}, not 1",
+            folder.display(),
+            others.len()
+        )),
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}
