@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import pytest
 
@@ -188,13 +189,20 @@ def test_threads_run_during_a_long_call():
     def count():
         while not stop.is_set():
             counts[0] += 1
+            time.sleep(0.0001)
 
     thread = threading.Thread(target=count)
     thread.start()
-    before = counts[0]
-    oarlock.seal_many(aead, column)
-    after = counts[0]
-    stop.set()
+    # Otherwise the interpreter itself changes threads right after the call.
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1000)
+    try:
+        before = counts[0]
+        oarlock.seal_many(aead, column)
+        after = counts[0]
+    finally:
+        sys.setswitchinterval(interval)
+        stop.set()
     thread.join()
     assert after > before
 
