@@ -10,7 +10,7 @@ use pyo3::types::{PyByteArray, PyBytes, PyList, PyMemoryView, PyString};
 use super::failure::exception;
 use crate::buffer::Owned;
 use crate::engine::compute;
-use crate::memory::reserved;
+use crate::memory::{TooLarge, reserved};
 
 /// What a packet costs besides its bytes, as a number of bytes.
 const PACKET_BYTES: usize = 512;
@@ -89,7 +89,7 @@ impl Batch {
                 let place = before..before + packet.bytes().len();
                 parts.push(Part { buffer, place });
             }
-            Ok::<_, std::collections::TryReserveError>(work(parts))
+            Ok::<_, TooLarge>(work(parts))
         });
         done.map_err(|_| {
             PyMemoryError::new_err(format!("a buffer for {} packets", self.packets.len()))

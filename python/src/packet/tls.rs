@@ -17,7 +17,7 @@ use crate::aead::no_pickle;
 use crate::buffer::Input;
 use crate::engine::{accelerator, compute};
 use crate::failure::exception;
-use crate::memory::reserved;
+use crate::memory::{TooLarge, reserved};
 use crate::region::NewBytes;
 
 /// The sender of one direction of a TLS 1.3 connection (RFC 8446, 5), whose handshake another library does.
@@ -198,7 +198,7 @@ impl TlsInbound {
             let mut records = reserved(count)?;
             records.resize_with(count, InboundRecord::default);
             let opened = lock(&self.0).open(&mut buffer, &mut records);
-            Ok::<_, std::collections::TryReserveError>((buffer, records, opened))
+            Ok::<_, TooLarge>((buffer, records, opened))
         });
         let (buffer, records, opened) =
             done.map_err(|_| PyMemoryError::new_err(format!("{} bytes", data.len())))?;
