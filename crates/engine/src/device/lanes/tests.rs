@@ -83,7 +83,7 @@ fn bad_key() -> RsaPrivateKey {
 }
 
 /// Generates a different key of `bits` bits, a multiple of 128, in each run.
-fn random_key(bits: usize) -> RsaPrivateKey {
+fn random_key(bits: u16) -> RsaPrivateKey {
     RsaPrivateKey::from_der(&SoftwareRsa::generate_der(bits).unwrap()).unwrap()
 }
 
