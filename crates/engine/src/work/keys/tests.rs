@@ -7,17 +7,17 @@ use crate::work::rsa::padding::Hash;
 
 const RSA_PEM: &str = include_str!("../../../../oarlock/tests/keys/rsa2048.pem");
 
-/// Returns a new key of every type.
+/// Returns a new key of every type but RSA, which has no raw form and other parameters.
 fn generated() -> impl Iterator<Item = PrivateKey> {
-    KeyType::ALL
-        .map(|one| PrivateKey::generate(one).unwrap())
-        .into_iter()
+    let types = KeyType::ALL.into_iter().filter(|one| *one != KeyType::Rsa);
+    types.map(|one| PrivateKey::generate(one).unwrap())
 }
 
-/// Returns one key of every type.
+/// Returns a key of every type, and two of RSA.
 fn keys() -> impl Iterator<Item = PrivateKey> {
     let rsa = PrivateKey::from_bytes(RSA_PEM.as_bytes()).unwrap();
-    std::iter::once(rsa).chain(generated())
+    let new = PrivateKey::generate(KeyType::Rsa).unwrap();
+    [rsa, new].into_iter().chain(generated())
 }
 
 fn said<T: fmt::Debug>(result: Result<T, Error>) -> String {
