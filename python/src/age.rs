@@ -55,12 +55,23 @@ impl AgeReader {
             false => CHUNK_BYTES,
         };
         let at = self.start + piece.chunk * SEALED_CHUNK_BYTES as u64;
+        let read = |bytes: &mut [u8], at| {
+            let read = self.file.read_exact_at(bytes, at);
+            read.map_err(|error| match error.kind() {
+                ErrorKind::UnexpectedEof => Error::CutShort { at },
+                _ => Error::Read { at, error },
+            })
+        };
+        if piece.output.len() == plain {
+            let mut tag = [0; TAG_BYTES];
+            read(piece.output, at)?;
+            read(&mut tag, at + plain as u64)?;
+            self.payload
+                .open_apart(piece.chunk, is_last, piece.output, &tag)?;
+            return Ok(None);
+        }
         let mut chunk = Zeroizing::new(vec![0; plain + TAG_BYTES]);
-        let read = self.file.read_exact_at(&mut chunk, at);
-        read.map_err(|error| match error.kind() {
-            ErrorKind::UnexpectedEof => Error::CutShort { at },
-            _ => Error::Read { at, error },
-        })?;
+        read(&mut chunk, at)?;
         self.payload.open(piece.chunk, is_last, &mut chunk)?;
         chunk.truncate(plain);
         let wanted = &chunk[piece.skip..][..piece.output.len()];

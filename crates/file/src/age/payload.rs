@@ -86,6 +86,20 @@ impl Payload {
         let Some((data, tag)) = chunk.split_last_chunk_mut::<TAG_BYTES>() else {
             return Err(Error::Incomplete { chunk: number });
         };
+        self.open_apart(number, is_last, data, tag)
+    }
+
+    /// Opens a chunk whose tag is in another place, like [`open`](Self::open).
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    pub fn open_apart(
+        &self,
+        number: u64,
+        is_last: bool,
+        data: &mut [u8],
+        tag: &[u8; TAG_BYTES],
+    ) -> Result<(), Error> {
         // Only an empty file has an empty chunk.
         if data.is_empty() && number > 0 {
             return Err(Error::Authentication { chunk: number });
