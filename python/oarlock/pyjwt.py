@@ -11,9 +11,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 
 import jwt
-from jwt.algorithms import Algorithm
+from jwt.algorithms import Algorithm, ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 from jwt.exceptions import InvalidKeyError
 
 from . import InvalidSignature, PrivateKey, PublicKey
@@ -78,11 +79,25 @@ class OarlockAlgorithm(Algorithm):
 
     @staticmethod
     def to_jwk(key_obj, as_dict=False):
-        raise NotImplementedError("oarlock writes keys as PEM and DER, not as JWK")
+        """Return the JSON Web Key (RFC 7517) of a key, by PyJWT's own algorithm for it."""
+        from cryptography.hazmat.primitives import serialization
+
+        if isinstance(key_obj, PrivateKey):
+            theirs = serialization.load_pem_private_key(key_obj.to_pem(), None)
+        else:
+            theirs = serialization.load_pem_public_key(key_obj.to_pem())
+        kind = {"RSA": RSAAlgorithm, "Ed25519": OKPAlgorithm}.get(key_obj.key_type, ECAlgorithm)
+        return kind.to_jwk(theirs, as_dict=as_dict)
 
     @staticmethod
     def from_jwk(jwk):
-        raise NotImplementedError("oarlock reads keys as PEM and DER, not as JWK")
+        """Return the key of a JSON Web Key, by PyJWT's own algorithm for it. Raises InvalidKeyError."""
+        try:
+            kind = (json.loads(jwk) if isinstance(jwk, str) else jwk)["kty"]
+            theirs = {"RSA": RSAAlgorithm, "OKP": OKPAlgorithm, "EC": ECAlgorithm}[kind]
+        except (ValueError, KeyError, TypeError):
+            raise InvalidKeyError("not a JSON Web Key of RSA, an elliptic curve or Ed25519") from None
+        return _from_cryptography(theirs.from_jwk(jwk))
 
 
 def algorithms() -> dict[str, OarlockAlgorithm]:

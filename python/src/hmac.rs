@@ -14,7 +14,7 @@ use crate::engine::compute;
 use crate::failure::InvalidSignature;
 use crate::key::hash;
 
-/// Digests are slower than ciphers: so many bytes of a cipher take as long as one of a digest.
+/// Bytes of a cipher that take as long as one byte of a digest.
 const SLOWER: usize = 4;
 
 /// HMAC (RFC 2104) with sha224, sha256, sha384, sha512 or, for existing data, sha1.

@@ -12,7 +12,7 @@ use crate::buffer::Input;
 use crate::engine::{accelerator, compute};
 use crate::failure::exception;
 
-/// What a private-key operation costs at least, as bytes for [`compute`]: all release the GIL.
+/// The cost of a public-key operation for [`compute`]: every one releases the GIL.
 const LONG: usize = usize::MAX;
 
 /// A private key of any type: RSA, P-256, P-384, P-521, Ed25519, X25519, ML-KEM or ML-DSA.

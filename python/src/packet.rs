@@ -1,7 +1,7 @@
 //! Packets and records, many in one call: what `oarlock.packet` exports.
 //!
 //! Each class is one direction of an association or connection. A call copies its packets behind one another, with room for
-//! what sealing adds, and the library works in that buffer.
+//! headers and tags. The library works in that buffer.
 
 mod batch;
 mod dtls;

@@ -107,3 +107,15 @@ def test_jwt_installed():
     jwk = jwt.PyJWK.from_json(jwt.algorithms.ECAlgorithm(jwt.algorithms.ECAlgorithm.SHA256).to_jwk(theirs.public_key()))
     assert jwt.decode(token, jwk.key, algorithms=["ES256"]) == {"sub": "alice"}
     assert jwt.encode({}, "secret of at least 32 bytes, or so", algorithm="HS256")
+
+
+@pytest.mark.parametrize("name, algorithm", oarlock.pyjwt.algorithms().items())
+def test_json_web_keys(name, algorithm):
+    key = oarlock.PrivateKey.generate(algorithm._key_type)
+    for one in (key, key.public_key()):
+        for as_dict in (False, True):
+            again = algorithm.from_jwk(algorithm.to_jwk(one, as_dict=as_dict))
+            assert (type(again), again.to_der()) == (type(one), one.to_der())
+    for wrong in ("", "{}", "[]", '{"kty": "oct", "k": "AAAA"}', {"kty": []}):
+        with pytest.raises(jwt.InvalidKeyError):
+            algorithm.from_jwk(wrong)

@@ -9,7 +9,7 @@ use arrow_array::cast::AsArray as _;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{Array as _, make_array};
-use arrow_schema::DataType;
+use arrow_schema::{ArrowError, DataType};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -60,7 +60,7 @@ pub fn chunks(name: &str, mut stream: FFI_ArrowArrayStream) -> PyResult<Vec<Chun
 /// The layout of a type.
 enum Layout {
     Null,
-    /// Offsets of so many bytes.
+    /// Offsets, each with this number of bytes.
     Offsets(usize),
     Fixed,
     Views,
@@ -108,13 +108,13 @@ fn import(name: &str, array: FFI_ArrowArray, schema: &FFI_ArrowSchema) -> PyResu
             }
         }
     }
+    let refused = |error: ArrowError| invalid(name, &error.to_string());
     // SAFETY: the producer says by its capsules' names that this is an array and its type.
-    let mut data =
-        unsafe { from_ffi(array, schema) }.map_err(|error| invalid(name, &error.to_string()))?;
+    let data = unsafe { from_ffi(array, schema) };
+    let mut data = data.map_err(refused)?;
     data.align_buffers();
     // Each offset and view.
-    data.validate_full()
-        .map_err(|error| invalid(name, &error.to_string()))?;
+    data.validate_full().map_err(refused)?;
     let array = make_array(data);
     Ok(match array.data_type() {
         DataType::Binary => Chunk::Binary(array.as_binary().clone()),

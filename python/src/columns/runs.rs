@@ -20,7 +20,7 @@ use crate::engine::{accelerator, each};
 use crate::failure::exception;
 use crate::memory::zeroed;
 
-/// What a row costs in addition to its bytes, as the number of bytes that are sealed in the same time.
+/// The fixed cost of a row, as the number of bytes that are sealed in the same time.
 const ROW_BYTES: usize = 128;
 /// Bytes between two looks at Python's signals: some 20 ms.
 const BLOCK_BYTES: usize = 64 << 20;
@@ -227,7 +227,7 @@ impl Call<'_> {
     }
 }
 
-/// What a run has computed so far.
+/// The state of a run: counts, and a context for keys of their own.
 #[derive(Default)]
 struct Computed {
     messages: usize,

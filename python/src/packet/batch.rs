@@ -12,7 +12,7 @@ use crate::buffer::Owned;
 use crate::engine::compute;
 use crate::memory::{TooLarge, reserved};
 
-/// What a packet costs besides its bytes, as a number of bytes.
+/// The fixed cost of a packet, as a number of bytes.
 const PACKET_BYTES: usize = 512;
 
 /// The packets of a call, as the caller gave them.
@@ -31,8 +31,8 @@ impl Batch {
     /// Borrows the packets of an iterable. `name` is that of the argument, for the error.
     ///
     /// # Errors
-    /// `TypeError` unless it is an iterable of bytes-like objects; `BufferError` if the bytes of one are not contiguous; and
-    /// what the iterable raises.
+    /// `TypeError` unless it is an iterable of bytes-like objects; `BufferError` if the bytes of one are not contiguous; an
+    /// exception of the iterable itself passes through.
     pub fn new(packets: &Bound<'_, PyAny>, name: &str) -> PyResult<Self> {
         // Iterating over these yields numbers and letters, or nothing.
         let is_one = packets.is_instance_of::<PyBytes>()

@@ -14,7 +14,7 @@ use crate::work::algorithm::Direction;
 use crate::work::operation::Service;
 use oarlock_threads::wiped::Wiped;
 
-/// What the answer of a device is worth.
+/// The judgement of a device's answer.
 pub(super) enum Verdict {
     Done(Zeroizing<Vec<u8>>),
     /// The request itself is at fault.

@@ -5,8 +5,8 @@
 //! the limit until a request succeeds (Karn and Partridge 1987); without that, a device that has become slower would never
 //! be seen to answer.
 //!
-//! Numbers that a client sent can make any device fail: composite "primes" produce a result that fails its check. Results
-//! of requests with such numbers are recorded as [unproven](Health::unproven).
+//! Numbers that a client sent can make any device fail: composite "primes" produce a result that fails its check. The
+//! dispatcher and the framework record such a result as [unproven](Health::unproven).
 //!
 //! Nothing here reads a clock: the caller chooses the origin of all times.
 
@@ -41,7 +41,7 @@ pub struct Health {
     history: Option<History>,
     /// The number of doublings of the time limit, after time-outs.
     doublings: u32,
-    /// What it has done.
+    /// The device's successes, failures and time-outs.
     pub counts: Counts,
 }
 

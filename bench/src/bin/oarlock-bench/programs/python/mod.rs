@@ -33,7 +33,7 @@ pub(crate) const CRYPTOGRAPHY: &str = "cryptography";
 pub(crate) const TWO_THREADS: &str = "cryptography in two threads";
 pub(crate) const COMMAND: &str = "oarlock decrypt";
 pub(crate) const MILLISECOND: &str = "1 ms";
-/// What the script may name.
+/// The other sides that the script compares with.
 const OTHERS: [&str; 4] = [CRYPTOGRAPHY, TWO_THREADS, COMMAND, MILLISECOND];
 
 const SCRIPT: &str = include_str!("sides.py");
