@@ -23,7 +23,7 @@ use crate::caught::catching;
 use crate::error::Errors;
 use crate::host::Host;
 use crate::provider::{BioGets, BioRead, Bios, Provider, Search};
-use crate::signer::Signer;
+use crate::signer::{Signer, Tell};
 use crate::surroundings::c_text;
 use crate::{
     algorithms, allocator, asked, calibration, cipher, counted, groups, loading, offered, skey,
@@ -125,12 +125,12 @@ unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
     let offers_rsa = made.is_some() && (accelerator.lanes().is_some() || relay.is_some());
     let search = Search { handle, core };
     let (counted, shown) = (usage.clone(), accelerator.clone());
-    let tell_lost = move || {
+    let tell_lost: Tell = Box::new(move || {
         shown.as_ref().show_abandoned();
         if let Some(usage) = &counted {
             usage.record_private(Computed::Abandoned, 1);
         }
-    };
+    });
     let has_keys = host.has_symmetric_keys() && !ciphers.is_empty();
     ciphers.push(Algorithm::END);
     let lanes = accelerator.options().lanes;

@@ -21,12 +21,12 @@ use std::time::{Duration, Instant};
 
 use zeroize::Zeroizing;
 
-use super::local::{Entry, Home, Local, wake};
+use super::local::{Entry, Local, wake};
 use super::member::{Check, Estimate, Member, RULES};
 use super::parcel::{Content, Flight, Parcel};
 use super::request::{Answer, OperationStats, Place};
 use super::verdict::{Verdict, judge};
-use super::watch::{Watch, Watched};
+use super::watch::Watch;
 use crate::Error;
 use crate::costs::published::{DeviceState, Other, ShownDevice};
 use crate::device::DeviceError;
@@ -81,8 +81,8 @@ impl Core {
             health: Mutex::default(),
             in_flight: AtomicUsize::new(0),
             in_flight_max,
-            local: Local::new(Weak::clone(itself) as Weak<dyn Home>),
-            watch: Watch::new(Weak::clone(itself) as Weak<dyn Watched>),
+            local: Local::new(Weak::clone(itself)),
+            watch: Watch::new(Weak::clone(itself)),
             totals: Mutex::default(),
             shown_cpu,
             began: Instant::now(),
@@ -479,14 +479,9 @@ impl Core {
         let known = self.health.lock().unwrap_or_else(PoisonError::into_inner);
         known.keys().cloned().collect()
     }
-}
 
-impl Home for Core {
-    fn local(&self) -> &Local {
-        &self.local
-    }
-
-    fn done(
+    /// Completes a request that a thread of this process computed.
+    pub(super) fn done(
         &self,
         flight: &Arc<Flight>,
         parcel: Parcel,
@@ -498,15 +493,10 @@ impl Home for Core {
             Err(error) => self.finish(flight, parcel, Err(error), device),
         }
     }
-}
 
-impl Watched for Core {
-    fn watch(&self) -> &Watch {
-        &self.watch
-    }
-
-    /// Polls the devices and takes overdue requests away from them. Returns when to look again.
-    fn look(&self) -> Option<Duration> {
+    /// Polls the devices and takes overdue requests away from them. Returns when to look again, or `None` if nothing is
+    /// under way.
+    pub(super) fn look(&self) -> Option<Duration> {
         let mut next: Option<Duration> = None;
         let mut sooner = |time: Duration| {
             next = Some(next.map_or(time, |next| next.min(time)));

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use zeroize::Zeroizing;
 
+use super::core::Core;
 use super::parcel::{Content, Flight, Parcel};
 use super::rates::Rates;
 use crate::Error;
@@ -20,23 +21,13 @@ use crate::work::operation::Service;
 use oarlock_threads::pool::Background;
 use oarlock_threads::wiped::Wiped;
 
-/// The owner of the queue, which receives finished requests.
-pub(super) trait Home: Send + Sync {
-    fn local(&self) -> &Local;
-    fn done(
-        &self,
-        flight: &Arc<Flight>,
-        parcel: Parcel,
-        outcome: Result<Zeroizing<Vec<u8>>, Error>,
-    );
-}
-
 pub(super) struct Local {
     backlog: Mutex<Backlog>,
     server: Arc<Server>,
     rates: Rates,
     lanes: std::sync::OnceLock<CpuDevice>,
-    home: Weak<dyn Home>,
+    /// Receives finished requests.
+    core: Weak<Core>,
 }
 
 #[derive(Default)]
@@ -58,16 +49,16 @@ pub(super) struct Entry {
 }
 
 /// The task of a pool thread: empty the queue.
-struct Server(Weak<dyn Home>);
+struct Server(Weak<Core>);
 
 impl Local {
-    pub(super) fn new(home: Weak<dyn Home>) -> Self {
+    pub(super) fn new(core: Weak<Core>) -> Self {
         Self {
             backlog: Mutex::default(),
-            server: Arc::new(Server(Weak::clone(&home))),
+            server: Arc::new(Server(Weak::clone(&core))),
             rates: Rates::new(),
             lanes: std::sync::OnceLock::new(),
-            home,
+            core,
         }
     }
 
@@ -152,7 +143,7 @@ impl Local {
     }
 
     fn run(&self, group: Vec<Entry>) {
-        let Some(home) = self.home.upgrade() else {
+        let Some(core) = self.core.upgrade() else {
             return;
         };
         let mut parcels = Vec::with_capacity(group.len());
@@ -166,7 +157,7 @@ impl Local {
             let flight = Arc::clone(flight);
             if let Some((_, mut parcel)) = parcels.pop() {
                 let outcome = self.compute(&mut parcel);
-                home.done(&flight, parcel, outcome);
+                core.done(&flight, parcel, outcome);
             }
             return;
         }
@@ -215,7 +206,7 @@ impl Local {
             {
                 buffers.scatter(&data);
             }
-            home.done(&flight, parcel, outcome.map(|()| Zeroizing::default()));
+            core.done(&flight, parcel, outcome.map(|()| Zeroizing::default()));
         }
     }
 
@@ -298,10 +289,10 @@ impl Backlog {
 
 impl Background for Server {
     fn work(&self, goes_on: &mut dyn FnMut() -> bool) -> bool {
-        let Some(home) = self.0.upgrade() else {
+        let Some(core) = self.0.upgrade() else {
             return false;
         };
-        let local = home.local();
+        let local = &core.local;
         loop {
             let group = {
                 let mut backlog = local.locked();
@@ -320,11 +311,11 @@ impl Background for Server {
     }
 
     fn refused(&self) {
-        let Some(home) = self.0.upgrade() else {
+        let Some(core) = self.0.upgrade() else {
             return;
         };
         let wakers: Vec<_> = {
-            let mut backlog = home.local().locked();
+            let mut backlog = core.local.locked();
             backlog.servers = backlog.servers.saturating_sub(1);
             let entries = backlog.entries.iter();
             entries

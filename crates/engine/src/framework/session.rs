@@ -10,7 +10,6 @@ use zeroize::Zeroizing;
 use super::core::{Closer, Core};
 use super::parcel::{Content, Flight, Inner, Link, Parcel};
 use super::request::{Answer, Iv, OwnKeys, Place, Request};
-use super::watch::Watched;
 use crate::Error;
 use crate::work::algorithm::{Direction, Kind};
 use crate::work::buffers::Buffers;

@@ -13,15 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use super::core::Core;
 use oarlock_threads::pool::Background;
 use oarlock_threads::pool::{Limits, Pool, Scheduling};
-
-/// The devices to watch.
-pub(super) trait Watched: Send + Sync {
-    fn watch(&self) -> &Watch;
-    /// Polls the devices. Returns when to look again, or `None` if nothing is under way.
-    fn look(&self) -> Option<Duration>;
-}
 
 pub(super) struct Watch {
     state: Mutex<State>,
@@ -43,15 +37,15 @@ struct State {
     asleep_until: Duration,
 }
 
-struct Watcher(Weak<dyn Watched>);
+struct Watcher(Weak<Core>);
 
 impl Watch {
-    pub(super) fn new(watched: Weak<dyn Watched>) -> Self {
+    pub(super) fn new(core: Weak<Core>) -> Self {
         Self {
             state: Mutex::default(),
             changed: Condvar::new(),
             pool: OnceLock::new(),
-            watcher: Arc::new(Watcher(watched)),
+            watcher: Arc::new(Watcher(core)),
             began: Instant::now(),
             promise: AtomicU64::new(0),
         }
@@ -59,7 +53,7 @@ impl Watch {
 
     /// Polls for a thread that is about to sleep until an answer, unless another such thread will. Returns how long to
     /// sleep, at most `time_max`.
-    pub(super) fn look_while_waiting(&self, watched: &dyn Watched, time_max: Duration) -> Duration {
+    pub(super) fn look_while_waiting(&self, core: &Core, time_max: Duration) -> Duration {
         let this = this_thread();
         let promise = self.promise.load(Ordering::Acquire);
         if promise & THREAD != this
@@ -69,7 +63,7 @@ impl Watch {
         }
         // The poll may take long.
         self.promise_until(self.began.elapsed(), this);
-        let wait = watched.look().map_or(time_max, |next| next.min(time_max));
+        let wait = core.look().map_or(time_max, |next| next.min(time_max));
         self.promise_until(self.began.elapsed() + wait, this);
         wait
     }
@@ -181,33 +175,33 @@ impl Background for Watcher {
         let mut is_idle = false;
         loop {
             // Do not hold it during a long sleep: the thread that drops the last handle closes the watch.
-            let Some(watched) = self.0.upgrade() else {
+            let Some(core) = self.0.upgrade() else {
                 return false;
             };
-            if let Some(rest) = watched.watch().promised() {
+            if let Some(rest) = core.watch.promised() {
                 is_idle = false;
-                if !watched.watch().sleep(rest) {
+                if !core.watch.sleep(rest) {
                     return false;
                 }
                 continue;
             }
-            let next = watched.look();
+            let next = core.look();
             match next {
                 None if is_idle => {
-                    if watched.watch().leave() {
+                    if core.watch.leave() {
                         return false;
                     }
                     is_idle = false;
                 }
                 None => {
                     is_idle = true;
-                    if !watched.watch().sleep(LINGER) {
+                    if !core.watch.sleep(LINGER) {
                         return false;
                     }
                 }
                 Some(wait) => {
                     is_idle = false;
-                    if !wait.is_zero() && !watched.watch().sleep(wait) {
+                    if !wait.is_zero() && !core.watch.sleep(wait) {
                         return false;
                     }
                 }
@@ -216,8 +210,8 @@ impl Background for Watcher {
     }
 
     fn refused(&self) {
-        if let Some(watched) = self.0.upgrade() {
-            watched.watch().locked().is_running = false;
+        if let Some(core) = self.0.upgrade() {
+            core.watch.locked().is_running = false;
         }
     }
 }

@@ -1,8 +1,7 @@
 //! AES-CBC interleaved with HMAC: each packet's finished ciphertext is hashed while its next blocks are encrypted.
 
-use core::ops::Range;
-
-use super::hmac::{Hash, HashBackend, HmacKey, Lanes, Phase};
+use super::chained::CbcHmac;
+use super::hmac::{Hash, HashBackend, Lanes, Phase};
 use crate::aes::Backend;
 use crate::hash::{LANES_MAX, Own, Rows};
 use crate::key::{BLOCK_BYTES, KeySize, Schedule};
@@ -16,27 +15,17 @@ const STEP_BYTES: usize = 64;
 /// The most steps for lanes without data to encrypt, which have memory for that many.
 const IDLE_STEPS: usize = 16;
 
-/// A packet to encrypt with AES-CBC in place, then authenticate.
-pub(super) trait Packet<H: Hash> {
-    fn schedule(&self) -> &Schedule;
-    fn iv(&self) -> &[u8; BLOCK_BYTES];
-    fn mac(&self) -> &HmacKey<H>;
-    fn packet(&mut self) -> &mut [u8];
-    fn encrypted(&self) -> Range<usize>;
-    fn tag(&mut self) -> &mut [u8];
-}
-
 /// Encrypts and authenticates packets that were checked. Returns false if no kernel does both at once.
 pub(super) fn encrypt_then_mac<H: Hash>(
     backend: Backend,
     hash_backend: HashBackend,
-    packets: &mut [impl Packet<H>],
+    packets: &mut [CbcHmac<'_, H>],
 ) -> bool {
     let Some(first) = packets.first() else {
         return true;
     };
-    let size = first.schedule().size;
-    let mut sizes = packets.iter().map(|packet| packet.schedule().size);
+    let size = first.cipher.schedule.size;
+    let mut sizes = packets.iter().map(|packet| packet.cipher.schedule.size);
     if H::BLOCK_BYTES != STEP_BYTES || !sizes.all(|other| other == size) {
         return false;
     }
@@ -211,7 +200,7 @@ impl<const LANES: usize> Drop for Spare<LANES> {
 fn run<H: Hash, K: Kernel<LANES>, const LANES: usize>(
     mut kernel: K,
     hash_backend: HashBackend,
-    packets: &mut [impl Packet<H>],
+    packets: &mut [CbcHmac<'_, H>],
 ) {
     let Some(first) = packets.first() else {
         return;
@@ -223,7 +212,7 @@ fn run<H: Hash, K: Kernel<LANES>, const LANES: usize>(
         idle: [0; IDLE_STEPS * STEP_BYTES],
     };
     for lane in 0..LANES {
-        kernel.begin(lane, first.schedule(), first.iv());
+        kernel.begin(lane, &first.cipher.schedule, first.iv);
     }
     let mut next = 0;
     loop {
@@ -232,25 +221,25 @@ fn run<H: Hash, K: Kernel<LANES>, const LANES: usize>(
             while lanes.left[lane] == 0 && slot.pending() == 0 {
                 if lanes.phase[lane] != Phase::Idle {
                     let packet = &mut packets[lanes.request[lane]];
-                    if lanes.next_phase(lane, packet.mac()) {
+                    if lanes.next_phase(lane, packet.mac) {
                         continue;
                     }
-                    let tag = packet.tag();
+                    let tag = &mut *packet.tag;
                     tag.copy_from_slice(&lanes.tails[lane][..tag.len()]);
                 }
                 let Some(packet) = packets.get_mut(next) else {
                     break;
                 };
-                let encrypted = packet.encrypted();
+                let encrypted = packet.encrypted.clone();
                 *slot = Slot {
-                    bytes: packet.packet().len(),
-                    start: packet.packet().as_mut_ptr(),
+                    bytes: packet.packet.len(),
+                    start: packet.packet.as_mut_ptr(),
                     next: encrypted.start,
                     end: encrypted.end,
                 };
-                kernel.begin(lane, packet.schedule(), packet.iv());
+                kernel.begin(lane, &packet.cipher.schedule, packet.iv);
                 // SAFETY: the packet stays borrowed; nothing writes to the bytes to be read until they have been.
-                unsafe { lanes.begin(lane, next, packet.mac(), slot.start, slot.bytes) };
+                unsafe { lanes.begin(lane, next, packet.mac, slot.start, slot.bytes) };
                 lanes.release(lane, slot.ready());
                 next += 1;
             }

@@ -160,28 +160,6 @@ pub struct CbcHmac<'a, H: Hash, C: Cipher = Cbc> {
     pub tag: &'a mut [u8],
 }
 
-#[cfg(target_arch = "x86_64")]
-impl<H: Hash> beside::Packet<H> for CbcHmac<'_, H> {
-    fn schedule(&self) -> &key::Schedule {
-        &self.cipher.schedule
-    }
-    fn iv(&self) -> &[u8; key::BLOCK_BYTES] {
-        self.iv
-    }
-    fn mac(&self) -> &HmacKey<H> {
-        self.mac
-    }
-    fn packet(&mut self) -> &mut [u8] {
-        self.packet
-    }
-    fn encrypted(&self) -> Range<usize> {
-        self.encrypted.clone()
-    }
-    fn tag(&mut self) -> &mut [u8] {
-        self.tag
-    }
-}
-
 /// Encrypts and authenticates every packet.
 ///
 /// # Panics

@@ -41,7 +41,8 @@ use self::batch::Company;
 use self::fibers::{Fiber, Fibers};
 use self::relay_breaker::RelayBreaker;
 use self::single::FasterAlone;
-use self::stacks::{Place, Stacks, Tell};
+pub(crate) use self::stacks::Tell;
+use self::stacks::{Place, Stacks};
 use self::threads::Threads;
 
 /// A wrong signature can reveal the private key (Boneh, DeMillo and Lipton 1997), so it is not passed on.
@@ -84,7 +85,7 @@ impl Signer {
         local: Option<&str>,
         relay: Option<&str>,
         lanes: LaneUse,
-        tell_lost: impl Tell + 'static,
+        tell_lost: Tell,
     ) -> Self {
         Self {
             always_lanes: lanes == LaneUse::Always,

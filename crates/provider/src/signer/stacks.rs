@@ -33,7 +33,7 @@ pub(crate) struct Stacks {
     process: AtomicU32,
     began: OnceLock<Instant>,
     /// Is called for each loss.
-    tell: Box<dyn Tell>,
+    tell: Tell,
 }
 
 /// A descriptor of a wait context. It is closed on drop.
@@ -43,9 +43,7 @@ pub(crate) struct Opened {
 }
 
 /// A callback for each stack that is lost.
-pub(crate) trait Tell: Fn() + Send + Sync + UnwindSafe + RefUnwindSafe {}
-
-impl<F: Fn() + Send + Sync + UnwindSafe + RefUnwindSafe> Tell for F {}
+pub(crate) type Tell = Box<dyn Fn() + Send + Sync + UnwindSafe + RefUnwindSafe>;
 
 /// The place of a job that may be paused. It is returned on drop.
 pub(crate) struct Place {
@@ -55,7 +53,7 @@ pub(crate) struct Place {
 }
 
 impl Stacks {
-    pub(crate) fn new(tell: impl Tell + 'static) -> Self {
+    pub(crate) fn new(tell: Tell) -> Self {
         Self {
             under_way: AtomicU32::new(0),
             opened: AtomicU32::new(0),
@@ -64,7 +62,7 @@ impl Stacks {
             paid_at: AtomicU64::new(0),
             process: AtomicU32::new(0),
             began: OnceLock::new(),
-            tell: Box::new(tell),
+            tell,
         }
     }
 
@@ -143,7 +141,7 @@ impl Stacks {
 
 impl Default for Stacks {
     fn default() -> Self {
-        Self::new(|| {})
+        Self::new(Box::new(|| {}))
     }
 }
 
@@ -294,9 +292,9 @@ mod tests {
     fn places_are_given_back_and_losses_are_told() {
         let told = Arc::new(AtomicU32::new(0));
         let count = Arc::clone(&told);
-        let stacks = Arc::new(Stacks::new(move || {
+        let stacks = Arc::new(Stacks::new(Box::new(move || {
             count.fetch_add(1, Ordering::Relaxed);
-        }));
+        })));
         let mut places: Vec<_> = (0..LOST_MAX).map_while(|_| stacks.place()).collect();
         assert_eq!(places.len(), LOST_MAX as usize);
         assert!(stacks.place().is_none(), "all of these may be lost");

@@ -30,7 +30,7 @@ pub use self::limits::{Limits, Scheduling};
 pub use self::slots::Slots;
 pub use self::stripes::Stripes;
 pub use self::sync::Parker;
-use self::thread::{Handle, Life};
+use self::thread::Handle;
 pub use self::tickets::{Role, Tickets};
 use crate::process::{self, Thread};
 
@@ -459,10 +459,8 @@ impl Crew {
         let (min, max) = (self.limits.min_threads(), self.limits.max_threads());
         self.alive.retire(min, max, &self.board)
     }
-}
 
-/// A helper's main function.
-impl Life for Crew {
+    /// A helper's main function.
     fn live(&self) {
         let helper = Arc::new(Helper {
             thread: Thread::current(),

@@ -10,28 +10,24 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
 
+use super::Crew;
 use crate::process;
-
-/// The function of a thread.
-pub(super) trait Life: Send + Sync + 'static {
-    fn live(&self);
-}
 
 /// The handle of a thread. Dropping it neither joins nor detaches the thread.
 pub(super) struct Handle(libc::pthread_t);
 
 impl Handle {
-    /// Creates a thread that runs `life`, with every signal blocked. `None` in a sandbox, and if the system refuses: no
+    /// Creates a helper of `crew`, with every signal blocked. `None` in a sandbox, and if the system refuses: no
     /// memory for its stack, a limit on processes, or thread-local data of the program that does not fit a stack of this
     /// size.
-    pub(super) fn start<L: Life>(life: Arc<L>) -> Option<Self> {
+    pub(super) fn start(crew: Arc<Crew>) -> Option<Self> {
         if process::is_sandboxed_by_now() {
             return None;
         }
-        let life = Arc::into_raw(life).cast_mut().cast();
+        let crew = Arc::into_raw(crew).cast_mut();
         // SAFETY: the attributes are initialized before they are used and destroyed once; their size is a multiple of the
-        // page size and above the minimum. `begin` takes the one reference that `into_raw` handed out, and `L` may be sent
-        // to its thread.
+        // page size and above the minimum. `begin` takes the one reference that `into_raw` handed out, and a crew may be
+        // sent to its thread.
         let made = process::with_signals_blocked(|| unsafe {
             let mut attributes = std::mem::zeroed();
             if libc::pthread_attr_init(&mut attributes) != 0 {
@@ -39,13 +35,13 @@ impl Handle {
             }
             libc::pthread_attr_setstacksize(&mut attributes, STACK_BYTES);
             let mut id = 0;
-            let error = libc::pthread_create(&mut id, &attributes, begin::<L>, life);
+            let error = libc::pthread_create(&mut id, &attributes, begin, crew.cast());
             libc::pthread_attr_destroy(&mut attributes);
             (error == 0).then_some(Self(id))
         });
         if made.is_none() {
             // SAFETY: from `into_raw` above, and no thread took it.
-            drop(unsafe { Arc::from_raw(life.cast::<L>().cast_const()) });
+            drop(unsafe { Arc::from_raw(crew.cast_const()) });
         }
         made
     }
@@ -71,15 +67,15 @@ impl Handle {
     }
 }
 
-extern "C" fn begin<L: Life>(life: *mut c_void) -> *mut c_void {
+extern "C" fn begin(crew: *mut c_void) -> *mut c_void {
     // SAFETY: `start` gave one reference to the one thread that it created with it. The name ends with a null byte and has
     // fewer than 16 bytes.
-    let life = unsafe {
+    let crew = unsafe {
         libc::pthread_setname_np(libc::pthread_self(), c"oarlock".as_ptr());
-        Arc::from_raw(life.cast::<L>().cast_const())
+        Arc::from_raw(crew.cast::<Crew>().cast_const())
     };
     // Moved in, so that a panic in its drop is caught as well.
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(move || life.live())) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(move || crew.live())) {
         // Not dropped: a payload is any value, and its drop may panic in turn.
         std::mem::forget(panic);
     }

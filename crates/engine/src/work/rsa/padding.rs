@@ -292,7 +292,7 @@ pub(crate) fn pkcs1_message_or_other(
     // The start of the message reveals its length, which the caller learns anyway.
     let begins = begins as usize;
     message.copy_within(begins.., 0);
-    message.truncate_wiped(bytes - begins);
+    truncate_wiped(&mut message, bytes - begins);
     message
 }
 
@@ -409,7 +409,7 @@ fn pseudo_random(key: &[u8; 32], label: &[u8], bytes: usize) -> Zeroizing<Vec<u8
         made.extend_from_slice(&*block);
         counter += 1;
     }
-    made.truncate_wiped(bytes);
+    truncate_wiped(&mut made, bytes);
     made
 }
 
@@ -425,15 +425,9 @@ fn hmac_sha256(key: &[u8; 32], pieces: &[&[u8]]) -> Zeroizing<[u8; 32]> {
 }
 
 /// Truncates a buffer and wipes the rest.
-trait TruncateWiped {
-    fn truncate_wiped(&mut self, bytes: usize);
-}
-
-impl TruncateWiped for Zeroizing<Vec<u8>> {
-    fn truncate_wiped(&mut self, bytes: usize) {
-        self[bytes..].zeroize();
-        self.truncate(bytes);
-    }
+fn truncate_wiped(buffer: &mut Zeroizing<Vec<u8>>, bytes: usize) {
+    buffer[bytes..].zeroize();
+    buffer.truncate(bytes);
 }
 
 /// The fewest bytes of padding in EME-PKCS1-v1_5.
