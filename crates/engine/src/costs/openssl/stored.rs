@@ -158,12 +158,10 @@ impl Stored {
         Err(nearest.1)
     }
 
-    /// Adds `new` and removes what it makes stale: earlier measurements of the same parts, or of another build of the
-    /// provider.
+    /// Adds `new` in place of an earlier measurement of the same parts. Builds of the provider that stand side by side, such
+    /// as a package's and a wheel's, keep theirs; what nobody measures again is the first to leave a full file.
     pub fn add(&mut self, new: Measured) {
-        let build = new.made_for.provider.clone();
-        self.0
-            .retain(|one| one.made_for != new.made_for && one.made_for.provider == build);
+        self.0.retain(|one| one.made_for != new.made_for);
         self.0.insert(0, new);
         self.0.truncate(BLOCKS_MAX);
     }
@@ -496,9 +494,11 @@ mod tests {
         assert_eq!(stored.measured().iter().filter(same).count(), 1);
         // The file never exceeds its limit.
         assert!(stored.to_string().len() < FILE_BYTES_MAX / 4);
-        // A new build of the provider makes all earlier measurements stale.
-        newer.made_for.provider.push('1');
-        stored.add(newer);
-        assert_eq!(stored.measured().len(), 1);
+        // Another build of the provider does not take away what this one measured.
+        let mut other = newer.clone();
+        other.made_for.provider.push('1');
+        stored.add(other.clone());
+        assert_eq!(stored.find(&newer.made_for), Ok(&newer));
+        assert_eq!(stored.find(&other.made_for), Ok(&other));
     }
 }
