@@ -177,7 +177,12 @@ impl<'a, I: AsIdentity> Decrypt<'a, I> {
             Some(range) if range.bytes == 0 => Ok(()),
             range => job.run(&decryptor.payload, hands, range),
         };
-        job.end(result)
+        let mut outcome = job.end(result)?;
+        if range.is_some() {
+            // Only the chunks of the range were read.
+            outcome.bytes_read = None;
+        }
+        Ok(outcome)
     }
 }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 /// The outcome for one file.
 #[derive(Clone, Copy)]
 pub(super) struct Outcome {
-    /// The size of the input, if it is a regular file.
+    /// The size of the input, if it is a regular file and all of it was read.
     pub(super) bytes_read: Option<u64>,
     pub(super) bytes_written: Option<u64>,
 }

@@ -130,6 +130,32 @@ fn one_that_fails_does_not_keep_the_others_back() {
 }
 
 #[test]
+fn a_range_does_not_claim_to_have_read_the_whole_file() {
+    let home = Home::new();
+    home.write("a", &[7; 300_000]);
+    assert!(
+        ran(
+            &home,
+            &["encrypt", "-r", &home.recipient, "-o", "a.age", "a"]
+        )
+        .status
+        .success()
+    );
+    let report = |more: &[&str]| -> Value {
+        let args = ["decrypt", "--json", "-i", "key.txt", "-o", "part", "a.age"];
+        let output = ran(&home, &[&args, more].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    assert_eq!(report(&[])["bytes_read"], home.read("a.age").len());
+    let part = report(&["--range", "70000:512", "--force"]);
+    assert_eq!(
+        (part.get("bytes_read"), &part["bytes_written"]),
+        (None, &512.into())
+    );
+}
+
+#[test]
 fn inputs_are_removed_when_their_outputs_are_there_and_not_before() {
     let home = Home::new();
     home.write("a", b"a");
