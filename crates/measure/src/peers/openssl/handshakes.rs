@@ -78,6 +78,7 @@ functions! {
     SSL_set_session: fn(*mut c_void, *mut c_void) -> c_int;
     SSL_get1_session: fn(*mut c_void) -> *mut c_void;
     SSL_SESSION_free: fn(*mut c_void);
+    BIO_free: fn(*mut c_void) -> c_int;
     BIO_new_bio_pair: fn(*mut *mut c_void, usize, *mut *mut c_void, usize) -> c_int;
 }
 
@@ -178,6 +179,11 @@ impl Handshakes {
             }
             let mut lap = Lap(thread_cpu());
             let client = (calls.SSL_new)(self.client);
+            if client.is_null() {
+                (calls.BIO_free)(near);
+                (calls.BIO_free)(far);
+                return Err(failed("SSL_new"));
+            }
             (calls.SSL_set_bio)(client, far, far);
             (calls.SSL_set_connect_state)(client);
             if self.is_resumed {
@@ -185,6 +191,11 @@ impl Handshakes {
             }
             lap.ends(&mut took.client);
             let server = (calls.SSL_new)(self.server);
+            if server.is_null() {
+                (calls.BIO_free)(near);
+                (calls.SSL_free)(client);
+                return Err(failed("SSL_new"));
+            }
             (calls.SSL_set_bio)(server, near, near);
             (calls.SSL_set_accept_state)(server);
             lap.ends(&mut took.server);

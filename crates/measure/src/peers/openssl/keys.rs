@@ -82,7 +82,8 @@ impl KeyReader {
                 Use::Verify => {
                     let init = calls.EVP_DigestVerifyInit_ex;
                     let signature = self.signature.as_ptr();
-                    init(ctx, no_ctx, digest, world, ptr::null(), key, none) == 1
+                    !ctx.is_null()
+                        && init(ctx, no_ctx, digest, world, ptr::null(), key, none) == 1
                         && (calls.EVP_DigestVerify)(
                             ctx,
                             signature,
@@ -94,7 +95,8 @@ impl KeyReader {
                 Use::Sign => {
                     let init = calls.EVP_DigestSignInit_ex;
                     let signature = self.signature.as_mut_ptr();
-                    init(ctx, no_ctx, digest, world, ptr::null(), key, none) == 1
+                    !ctx.is_null()
+                        && init(ctx, no_ctx, digest, world, ptr::null(), key, none) == 1
                         && (calls.EVP_DigestSign)(
                             ctx,
                             signature,
