@@ -13,8 +13,8 @@
 //! started.
 //!
 //! When losses exceed gains, no helpers are asked for a multiple of the lost time. The multiple doubles each time, so
-//! the share of time that is lost to trials falls to 1 / 512; it starts over once stripes have gained several times the
-//! last loss. The account belongs to the engine, not to a session: what one session has learned serves the next.
+//! the share of time that is lost to trials falls to 1 / 512, or to the loss itself in four seconds if that is more. It
+//! starts over once stripes have gained several times the last loss. The account belongs to the engine, not to a session: what one session has learned serves the next.
 
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
