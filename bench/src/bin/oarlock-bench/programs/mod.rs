@@ -68,7 +68,8 @@ against cp, age, rage (cargo xtask peers), openssl enc and gpg; file-many-* 10,0
 loops of rage and age over 500 of them, files a second; server-*, oarlock serve on one CPU and its clients on another;
 hostile-*, a client that attacks the server, compared with one that does not; packet-*, many packets in one
 call, from 16 bytes to 64 KiB or as --size says; device-*, requests to the framework, alone and on simulated boards; c-*, the
-C library against the Rust one and EVP; python-*, the Python package against `cryptography`. They take minutes, so only a pattern that begins as their names do measures
+C library against the Rust one and EVP; python-*, the Python package against `cryptography`; fleet-*, `oarlock.ray` on
+a local Ray against other programs in the same tasks, which takes 20 GB of disk. They take minutes, so only a pattern that begins as their names do measures
 them: --case 'ssh-*', --targets='file-*'. Of the other options, --class, --quick, --json and --record count.
 
 Never slower: --targets='class-*' measures every cipher at every size against every peer, openssl speed, ssh, scp, curl

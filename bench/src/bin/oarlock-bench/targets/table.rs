@@ -17,7 +17,10 @@ use crate::programs::file_to_tls::{SSL_WRITE, SSL_WRITE_LONG};
 use crate::programs::handshakes::ONE_PROCESS;
 use crate::programs::in_memory::STOCK_X25519;
 use crate::programs::operations::AWS_LC;
-use crate::programs::python::{COMMAND, CRYPTOGRAPHY, MILLISECOND, TWO_THREADS};
+use crate::programs::python::{
+    AGE_TASKS, COMMAND, CRYPTOGRAPHY, ENCRYPTION, ENCRYPTION_SDK, MILLISECOND, ONE_WORKER,
+    TWO_MILLISECONDS, TWO_THREADS,
+};
 use crate::programs::server::{
     ALL, AT_FIRST, FULL_QUEUE, HONEST, LIBRARY, PAPER, PEAK, PLAINTEXT, TWO_THIRDS,
 };
@@ -299,18 +302,21 @@ fn kept_all(names: &[String]) -> &'static [&'static str] {
 }
 
 /// The names of the other sides of whole programs.
-const SIDES: [&str; 32] = [
+const SIDES: [&str; 37] = [
     "age",
     "cat",
     "cp",
     "rage",
     ALL,
+    AGE_TASKS,
     ALLOWED,
     AT_FIRST,
     AWS_LC,
     COMMAND,
     CPU,
     CRYPTOGRAPHY,
+    ENCRYPTION,
+    ENCRYPTION_SDK,
     FULL_QUEUE,
     HOLLOW,
     HONEST,
@@ -319,6 +325,7 @@ const SIDES: [&str; 32] = [
     NEIGHBOUR,
     ONE,
     ONE_PROCESS,
+    ONE_WORKER,
     PAPER,
     PEAK,
     PLAINTEXT,
@@ -329,6 +336,7 @@ const SIDES: [&str; 32] = [
     STOCK,
     STOCK_X25519,
     SUM,
+    TWO_MILLISECONDS,
     TWO_THIRDS,
     TWO_THREADS,
     WITHOUT,

@@ -16,7 +16,7 @@ mod many;
 mod one;
 mod pipe;
 mod point;
-mod tools;
+pub(crate) mod tools;
 mod unlock;
 
 use oarlock_measure::Error;

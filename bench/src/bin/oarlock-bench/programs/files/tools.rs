@@ -199,7 +199,7 @@ pub(crate) fn versions(version: &dyn Fn(&str, &[&str]) -> Option<String>) -> Vec
         .collect()
 }
 
-const AGE: &str = "age/bin/age";
+pub(crate) const AGE: &str = "age/bin/age";
 const RAGE: &str = "rage/bin/rage";
 const KEY: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
 const IV: &str = "0f1e2d3c4b5a69788796a5b400000000";
