@@ -11,6 +11,8 @@ const HOUSE: &[(&str, Place)] = &[
     // Threads, and memory for them and for secrets. It knows no algorithm.
     ("oarlock-threads", Place::Floor(0)),
     ("oarlock-legacy", Place::Floor(1)),
+    // Recipients and identities of age files. It uses no crate of ours; files and the cryptoserver use it.
+    ("oarlock-recipients", Place::Floor(1)),
     // Clients that attack the cryptoserver. They share no code with it; its tests and the harness use them.
     ("oarlock-hostile", Place::Floor(1)),
     ("oarlock-engine", Place::Floor(2)),

@@ -11,6 +11,8 @@ use zeroize::Zeroizing;
 
 use super::job::{self, Call, Content, Destination, Hands};
 use super::keys::{KEY_FILE_BYTES_MAX, WORK_FACTOR_MAX};
+#[cfg(feature = "servers")]
+use super::remote::Remote;
 use super::report::Outcome;
 use super::ssh::identity as ssh_identity;
 use super::ui::Ui;
@@ -26,6 +28,10 @@ pub(crate) struct Args {
     /// Decrypt with the identities in FILE (age's, or an SSH private key); repeat for several
     #[arg(short, long, value_name = "FILE")]
     identity: Vec<String>,
+
+    #[cfg(feature = "servers")]
+    #[command(flatten)]
+    remote: Remote,
 
     #[command(flatten)]
     given: Given,
@@ -46,6 +52,7 @@ Examples:
   oarlock decrypt -i ~/.ssh/id_ed25519 -o - backup.tar.age | tar x
   oarlock decrypt -i key.txt --recursive -o restored sealed/photos
   oarlock decrypt -i key.txt --range 1G:512 disk.img.age | xxd
+  oarlock decrypt --remote localhost:7443 --pki demo --key archive disk.img.age    # its identity stays there
 
 age writes the output of a FILE to standard output, and so does -o - here; --range does without it. Where standard \
 output is a pipe or a file, one FILE needs -o or --each, which says where the output goes.
@@ -71,7 +78,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     many::check_one(&call, output_name)?;
     match shared_identities(&args.identity) {
-        Some(identities) => {
+        Some(mut identities) => {
+            identities.extend(of_servers(args)?);
             let decrypt = Decrypt::new(&call, args, Keys::new(&call, args, given, identities));
             many::run_on_threads(&call, &decrypt)
         }
@@ -316,9 +324,13 @@ impl<'a, I: AsIdentity> Keys<'a, I> {
 
     fn of(&self, name: &str, header: &Header) -> Result<Vec<&dyn Identity>, Failure> {
         if header.is_scrypt() {
-            if !self.args.identity.is_empty() {
+            if !self.identities.is_empty() {
+                let option = match self.args.identity.is_empty() {
+                    true => "--remote",
+                    false => "-i",
+                };
                 return Err(Failure::new(format!(
-                    "{name}: encrypted with a passphrase: leave -i out to be asked for it"
+                    "{name}: encrypted with a passphrase: leave {option} out to be asked for it"
                 )));
             }
             // Check this before asking for a passphrase.
@@ -395,7 +407,19 @@ impl AsIdentity for Box<dyn Identity + Send + Sync> {
 
 fn identities(call: &Call<'_>, args: &Args, ui: &Ui) -> Result<Vec<Box<dyn Identity>>, Failure> {
     let reads_stdin = args.common.reads_stdin();
-    keys::identities(&args.identity, reads_stdin, &call.interrupt, ui)
+    let mut identities = keys::identities(&args.identity, reads_stdin, &call.interrupt, ui)?;
+    identities.extend(of_servers(args)?.map(|identity| identity as Box<dyn Identity>));
+    Ok(identities)
+}
+
+/// Returns the identity that stays on a server, if one is named.
+fn of_servers(args: &Args) -> Result<Option<Box<dyn Identity + Send + Sync>>, Failure> {
+    #[cfg(feature = "servers")]
+    if let Some(identity) = args.remote.identity()? {
+        return Ok(Some(Box::new(identity)));
+    }
+    let _ = args;
+    Ok(None)
 }
 
 /// Reads identities that several threads can share. Returns `None` if one needs a passphrase or a plugin, or if a file is

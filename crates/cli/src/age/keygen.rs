@@ -167,7 +167,9 @@ fn write(args: &Args, text: &[u8]) -> Result<(), Failure> {
 fn generate(is_post_quantum: bool) -> Result<(SecretString, String), Failure> {
     if is_post_quantum {
         let identity = hybrid::Identity::generate();
-        let identity = identity.map_err(|error| Failure::new(error.to_string()))?;
+        let identity = identity.map_err(|error| {
+            Failure::new(format!("no random bytes for a key: {}", reason(&error)))
+        })?;
         return Ok((identity.to_string(), identity.to_public().to_string()));
     }
     let identity = x25519::Identity::generate();

@@ -8,7 +8,7 @@
 //! walk.rs       the entries to process             outputs.rs   the directory for the outputs
 //! report.rs     a file's line of `--json`          ui.rs        messages and questions of plugins
 //! protected.rs  SSH keys with a passphrase         words.rs     messages for the `age` crate's errors
-//! ssh.rs        SSH keys in PKCS#8
+//! ssh.rs        SSH keys in PKCS#8                  remote.rs    an identity that stays on a cryptoserver
 //! ```
 
 pub(crate) mod decrypt;
@@ -20,6 +20,8 @@ mod keys;
 mod many;
 mod outputs;
 mod protected;
+#[cfg(feature = "servers")]
+mod remote;
 mod report;
 mod ssh;
 mod ui;

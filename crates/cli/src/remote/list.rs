@@ -30,7 +30,7 @@ Example:
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let keys = args.access.ask(&args.remote, async |client| {
-        client.list_keys().await.map_err(refused)
+        client.list_all_keys().await.map_err(refused)
     })?;
     let rows = keys.iter().map(Row::of).collect::<Result<Vec<_>, _>>()?;
     if args.json {
@@ -52,17 +52,32 @@ struct Row {
     rights: Vec<&'static str>,
     /// The only device that holds the key.
     device: Option<String>,
+    /// The recipient of an identity of age.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recipient: Option<String>,
+    /// The newest version of a key with versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<u32>,
 }
 
 impl Row {
     fn of(key: &proto::Key) -> Result<Self, Failure> {
-        let public = public(key)?;
+        let (algorithm, bits) = match &key.recipient[..] {
+            "" => {
+                let public = public(key)?;
+                (public.key_type().name(), proto::bits_of(&public))
+            }
+            hybrid if hybrid.starts_with("age1pq1") => ("age, ML-KEM-768 with X25519", None),
+            _ => ("age, X25519", None),
+        };
         Ok(Self {
             id: key.id.clone(),
-            algorithm: public.key_type().name(),
-            bits: proto::bits_of(&public),
+            algorithm,
+            bits,
             rights: key.permissions().filter_map(name).collect(),
             device: Some(key.device.clone()).filter(|device| !device.is_empty()),
+            recipient: Some(key.recipient.clone()).filter(|recipient| !recipient.is_empty()),
+            version: Some(key.version).filter(|version| *version > 0),
         })
     }
 
@@ -89,6 +104,7 @@ fn name(permission: Permission) -> Option<&'static str> {
         Permission::RawPrivate => Some("raw_private"),
         Permission::ModExp => Some("mod_exp"),
         Permission::Random => Some("random"),
+        Permission::Unwrap => Some("unwrap"),
         Permission::Unspecified => None,
     }
 }

@@ -13,10 +13,11 @@ pub(crate) mod scheme;
 pub(crate) mod verify;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use oarlock::keys::PublicKey;
-use oarlock_net::client::{Client, ClientError, Settings};
+use oarlock_net::client::{Client, ClientError, RemoteDevice, Settings};
 use oarlock_net::proto;
 use oarlock_net::tls::TlsFiles;
 
@@ -76,6 +77,11 @@ impl Access {
             client.ready(patience).await.map_err(refused)?;
             ask(client).await
         })
+    }
+
+    /// Connects to the first of `servers` that answers, and stays connected, for callers on any thread.
+    pub(crate) fn connect(&self, servers: &[String]) -> Result<Arc<RemoteDevice>, Failure> {
+        RemoteDevice::connect("remote", self.settings(servers)?).map_err(refused)
     }
 
     fn settings(&self, servers: &[String]) -> Result<Settings, Failure> {
@@ -156,10 +162,10 @@ pub(crate) fn refused(error: ClientError) -> Failure {
     Failure::new(error.message)
 }
 
-/// Returns the key with this id, if the client may use it.
-pub(crate) async fn listed(client: &Client, id: &str) -> Result<PublicKey, Failure> {
-    let keys = client.list_keys().await.map_err(refused)?;
-    let Some(key) = keys.iter().find(|key| key.id == id) else {
+/// Returns the entry of the key with this id, if the client may use it.
+pub(crate) async fn listed(client: &Client, id: &str) -> Result<proto::Key, Failure> {
+    let mut keys = client.list_all_keys().await.map_err(refused)?;
+    let Some(place) = keys.iter().position(|key| key.id == id) else {
         let ids: Vec<_> = keys.iter().map(|key| key.id.as_str()).collect();
         let others = match &ids[..] {
             [] => "none at all".into(),
@@ -169,11 +175,17 @@ pub(crate) async fn listed(client: &Client, id: &str) -> Result<PublicKey, Failu
             "no key {id:?} that this client may use; it may use {others}"
         )));
     };
-    public(key)
+    Ok(keys.swap_remove(place))
 }
 
 /// Parses the public key in an entry of a list.
 pub(crate) fn public(key: &proto::Key) -> Result<PublicKey, Failure> {
+    if !key.recipient.is_empty() {
+        return Err(Failure::new(format!(
+            "key {:?} is an identity of age, which only unwraps: encrypt to what oarlock pubkey prints",
+            key.id
+        )));
+    }
     PublicKey::from_bytes(&key.public_key)
         .map_err(|error| Failure::new(format!("the public key that the server sent: {error}")))
 }

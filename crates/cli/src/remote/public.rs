@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use oarlock_local::relay::Reference;
 
-use super::{Access, listed};
-use crate::failure::{Failure, reason};
+use super::{Access, listed, public};
+use crate::failure::{Failure, printable, reason};
 use crate::key_files;
 use crate::output::{Naming, Target};
 
@@ -38,21 +38,30 @@ pub(crate) struct Args {
 
 pub(crate) const EXAMPLES: &str = "\
 It prints SubjectPublicKeyInfo in PEM, as `openssl pkey -pubin` reads it, also of a key that a token of a cryptoserver \
-holds. The client needs the operation `list`.
+holds; of an identity of age the recipient, age1.... The client needs the operation `list`.
 
 Examples:
   oarlock pubkey letter.key
   oarlock pubkey --remote localhost:7443 --pki demo --key web -o web.pub.pem
-  oarlock pubkey --remote localhost:7443 --pki demo --key web --reference -o site-key.pem";
+  oarlock pubkey --remote localhost:7443 --pki demo --key web --reference -o site-key.pem
+  oarlock encrypt -r $(oarlock pubkey --remote localhost:7443 --pki demo --key archive) letter.txt";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let target = Target::find(args.output.as_deref())?;
     let fail = |error: &dyn std::fmt::Display| Failure::new(format!("the public key: {error}"));
     let key = match (&args.input, &args.key) {
         (Some(path), _) => key_files::public_half(path)?,
-        (None, Some(id)) => args
-            .access
-            .ask(&args.remote, async |client| listed(&client, id).await)?,
+        (None, Some(id)) => {
+            let ask = async |client| listed(&client, id).await;
+            let key = args.access.ask(&args.remote, ask)?;
+            if !key.recipient.is_empty() && !args.reference {
+                return write(
+                    target,
+                    format!("{}\n", printable(&key.recipient)).as_bytes(),
+                );
+            }
+            public(&key)?
+        }
         (None, None) => {
             return Err(Failure::usage(
                 "no key: name a file, or give --remote and --key",
@@ -66,10 +75,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         }
         _ => key.to_spki_pem().map_err(|error| fail(&error))?,
     };
+    write(target, pem.as_bytes())
+}
+
+fn write(target: Target, text: &[u8]) -> Result<(), Failure> {
     let output = target.open(Naming::Replace)?;
     output
         .file()
-        .write_all(pem.as_bytes())
+        .write_all(text)
         .map_err(|error| Failure::new(format!("the public key: {}", reason(&error))))?;
     output.commit(false)
 }

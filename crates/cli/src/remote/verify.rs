@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use oarlock::keys::{KeyType, PublicKey};
 
 use super::scheme::Scheme;
-use super::{Access, listed};
+use super::{Access, listed, public};
 use crate::failure::Failure;
 use crate::{key_files, stdout};
 
@@ -57,9 +57,10 @@ Examples:
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let key = match (&args.public_key, &args.key) {
         (Some(path), _) => key_files::public(path)?,
-        (None, Some(id)) => args
-            .access
-            .ask(&args.remote, async |client| listed(&client, id).await)?,
+        (None, Some(id)) => {
+            let ask = async |client| listed(&client, id).await;
+            public(&args.access.ask(&args.remote, ask)?)?
+        }
         (None, None) => {
             return Err(Failure::usage(
                 "no key: give --public-key FILE, or --remote SERVER and --key ID",

@@ -8,18 +8,18 @@
 //! chunk chunk ... chunk        64 KiB of ciphertext and a tag each; the last one may be shorter
 //! ```
 //!
-//! Recipients and identities are those of the `age` crate, the post-quantum ones in [`hybrid`], and those that a [`plugin`]
+//! Recipients and identities are those of the `age` crate, the post-quantum ones of [`hybrid`], and those that a [`plugin`]
 //! serves. Header and payload are implemented here.
 
 pub mod armored;
 mod dearmored;
 mod header;
-pub mod hybrid;
 mod payload;
 pub mod plugin;
 
 pub use age_core::format::{FileKey, Stanza};
 pub use header::{Header, VERSION_LINE};
+pub use oarlock_recipients::hybrid;
 pub use payload::{CHUNK_BYTES, NONCE_BYTES, Payload, SEALED_CHUNK_BYTES, TAG_BYTES, plain_bytes};
 
 use std::io::Read;

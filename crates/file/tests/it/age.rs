@@ -8,7 +8,8 @@ use std::thread;
 
 use age::x25519;
 use oarlock_file::age::{
-    CHUNK_BYTES, Decryptor, Encryptor, Header, SEALED_CHUNK_BYTES, TAG_BYTES, armored, plain_bytes,
+    CHUNK_BYTES, Decryptor, Encryptor, Header, SEALED_CHUNK_BYTES, TAG_BYTES, armored, hybrid,
+    plain_bytes,
 };
 use oarlock_file::{Cache, Ends, Error, Format, Watch, run};
 use oarlock_testing::noise;
@@ -508,6 +509,24 @@ fn through(
             (read.join().unwrap(), result)
         }),
     }
+}
+
+/// A quantum computer could open the file through the other recipient.
+#[test]
+fn post_quantum_recipients_do_not_stand_beside_others() {
+    let identity = hybrid::Identity::generate().unwrap();
+    let classical = x25519::Identity::generate().to_public();
+    let other = hybrid::Identity::generate().unwrap().to_public();
+    let (one, cpu) = (identity.to_public(), accelerator().cpu());
+    for pair in [
+        [&one as &dyn age::Recipient, &classical],
+        [&classical, &one],
+    ] {
+        let error = Encryptor::new(&pair, cpu).err().unwrap();
+        assert!(matches!(error, Error::MixedPostQuantum), "{error}");
+    }
+    let encryptor = Encryptor::new(&[&other, &one], cpu).unwrap();
+    Decryptor::new(&mut &encryptor.prologue[..], &[&identity], cpu).unwrap();
 }
 
 fn flipped(data: &[u8], at: usize) -> Vec<u8> {

@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 use tonic::Code;
 use zeroize::Zeroizing;
 
-use super::connection::Fault;
+use super::connection::{Answer, Fault};
 use super::directory::{self, Directory};
 use super::settings::{CallOptions, ClientError, Fallback, Settings};
 use crate::proto;
@@ -69,6 +69,21 @@ impl Client {
         operation: Operation,
         options: CallOptions,
     ) -> Result<Zeroizing<Vec<u8>>, ClientError> {
+        match self.ask(operation, options).await? {
+            Answer::Bytes(bytes) => Ok(bytes),
+            Answer::Items(_) => Err(ClientError {
+                code: Code::InvalidArgument,
+                message: "an operation with several items: use the method of its name".into(),
+            }),
+        }
+    }
+
+    /// Sends an operation of any kind, as [`call`](Self::call) does.
+    pub(super) async fn ask(
+        &self,
+        operation: Operation,
+        options: CallOptions,
+    ) -> Result<Answer, ClientError> {
         let settings = self.0.settings();
         let deadline = Instant::now() + options.timeout.unwrap_or(settings.timeout);
         let mut last: Option<ClientError> = None;
@@ -117,7 +132,7 @@ impl Client {
             if let Some(fallback) = &settings.fallback
                 && let Some(result) = compute_here(Arc::clone(fallback), operation.clone()).await
             {
-                return result;
+                return result.map(Answer::Bytes);
             }
             // The first retry is immediate, because it is likely to reach another server.
             if refusals > 0 {
@@ -128,13 +143,25 @@ impl Client {
         }
     }
 
-    /// Lists the keys this client may use, as the first server to answer reports them.
+    /// Lists the keys with a public half that this client may use, as the first server to answer reports them.
     ///
     /// # Errors
     /// The same as for [`call`](Self::call).
     pub async fn list_keys(&self) -> Result<Vec<proto::Key>, ClientError> {
+        self.list(false).await
+    }
+
+    /// Lists them together with those that have no SubjectPublicKeyInfo: identities of age.
+    ///
+    /// # Errors
+    /// The same as for [`call`](Self::call).
+    pub async fn list_all_keys(&self) -> Result<Vec<proto::Key>, ClientError> {
+        self.list(true).await
+    }
+
+    async fn list(&self, any_kind: bool) -> Result<Vec<proto::Key>, ClientError> {
         let deadline = self.0.settings().timeout;
-        let asked = timeout(deadline, self.0.list_keys());
+        let asked = timeout(deadline, self.0.list_keys(any_kind));
         asked.await.map_err(|_| self.late())?
     }
 
@@ -160,7 +187,7 @@ impl Client {
         &self,
         request: proto::Request,
         has_fallback: bool,
-    ) -> Result<Zeroizing<Vec<u8>>, Option<Fault>> {
+    ) -> Result<Answer, Option<Fault>> {
         let mut request = Some(request);
         loop {
             // Read this before polling, so that no change is missed.

@@ -29,7 +29,14 @@ use crate::proto::cryptoserver_client::CryptoserverClient;
 use crate::proto::{self, reply};
 
 /// The answer of a server, or the reason why there is none.
-pub(super) type Outcome = Result<Zeroizing<Vec<u8>>, Fault>;
+pub(super) type Outcome = Result<Answer, Fault>;
+
+/// What a request resulted in.
+pub(super) enum Answer {
+    Bytes(Zeroizing<Vec<u8>>),
+    /// The items of a request with several.
+    Items(Vec<proto::Item>),
+}
 
 /// The reason why a request was not carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -233,7 +240,7 @@ impl Balanced {
 }
 
 impl Service<proto::Request> for Balanced {
-    type Response = Zeroizing<Vec<u8>>;
+    type Response = Answer;
     type Error = Fault;
     type Future = Waiting;
 
@@ -329,7 +336,8 @@ impl Stream for Requests {
 
 pub(super) fn outcome(reply: proto::Reply) -> Outcome {
     match reply.outcome {
-        Some(reply::Outcome::Result(bytes)) => Ok(Zeroizing::new(bytes)),
+        Some(reply::Outcome::Result(bytes)) => Ok(Answer::Bytes(Zeroizing::new(bytes))),
+        Some(reply::Outcome::Items(items)) => Ok(Answer::Items(items.items)),
         Some(reply::Outcome::Failure(failure)) => Err(Fault::Refused {
             code: Code::from(failure.code),
             message: shown(&failure.message, MESSAGE_MAX),
@@ -393,7 +401,7 @@ mod tests {
             outcome: Some(reply::Outcome::Failure(failure)),
             ..proto::Reply::default()
         };
-        let refused = outcome(reply).unwrap_err().to_string();
+        let refused = outcome(reply).err().unwrap().to_string();
         let status = said(&tonic::Status::unavailable(hostile));
         for said in [refused, status] {
             assert!(said.starts_with("no?2026 forged?[2J?xxx"), "{said}");

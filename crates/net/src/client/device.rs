@@ -13,6 +13,7 @@ use tokio::runtime::Runtime;
 use tonic::Code;
 
 use super::call::Client;
+use super::items::FileKey;
 use super::settings::{CallOptions, ClientError, Settings};
 use crate::proto;
 use crate::proto::request::Operation;
@@ -81,6 +82,19 @@ impl RemoteDevice {
             Ok((key.id.clone(), held.map_err(failed)?))
         });
         keys.collect()
+    }
+
+    /// Returns the file keys in stanzas of age files, as [`Client::unwrap`] does, and blocks until they are there.
+    ///
+    /// # Errors
+    /// Those of [`Client::unwrap`].
+    pub fn unwrap(
+        &self,
+        key_id: &str,
+        stanzas: Vec<proto::Stanza>,
+    ) -> Result<Vec<Result<FileKey, ClientError>>, ClientError> {
+        let asked = self.client.unwrap(key_id, stanzas, CallOptions::default());
+        self.runtime.block_on(asked)
     }
 
     /// Returns a client over the same connections, for asynchronous code.

@@ -175,12 +175,12 @@ impl Directory {
         }
     }
 
-    pub(super) async fn list_keys(&self) -> Result<Vec<proto::Key>, ClientError> {
+    pub(super) async fn list_keys(&self, any_kind: bool) -> Result<Vec<proto::Key>, ClientError> {
         self.until_connected().await;
         let clients: Vec<_> = self.state.borrow().open.values().cloned().collect();
         let mut last = self.unreachable();
         for mut client in clients {
-            match client.list_keys(proto::ListKeysRequest {}).await {
+            match client.list_keys(proto::ListKeysRequest { any_kind }).await {
                 Ok(reply) => return Ok(reply.into_inner().keys),
                 Err(status) => {
                     last = ClientError {

@@ -4,6 +4,7 @@
 #[allow(missing_docs, clippy::all, clippy::unwrap_used, clippy::expect_used)]
 #[rustfmt::skip]
 mod generated;
+mod nested;
 mod schemes;
 
 pub use self::generated::*;

@@ -26,6 +26,7 @@ use tokio::task::JoinHandle;
 use zeroize::Zeroizing;
 
 use super::config::{self, KeyConfig, Secret};
+use super::key::Key;
 
 /// A snapshot of the keys.
 #[derive(Debug, Default)]
@@ -36,12 +37,12 @@ pub struct Keys {
 
 impl Keys {
     /// Returns the key with this ID.
-    pub fn get(&self, id: &str) -> Option<&PrivateKey> {
+    pub fn get(&self, id: &str) -> Option<&Key> {
         self.by_id.get(id).map(|entry| &entry.key)
     }
 
     /// Returns all keys, ordered by ID.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &PrivateKey)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Key)> {
         self.by_id.iter().map(|(id, entry)| (&id[..], &entry.key))
     }
 
@@ -75,7 +76,7 @@ struct State {
 
 #[derive(Clone, Debug)]
 struct Entry {
-    key: PrivateKey,
+    key: Key,
     /// The origin of the key, for messages.
     origin: String,
 }
@@ -91,7 +92,7 @@ pub(super) struct FreshKeys {
 struct Seen {
     /// The version that was read; `None` if the file may change without a trace.
     stamp: Option<Stamp>,
-    key: Option<PrivateKey>,
+    key: Option<Key>,
     /// Whether it should hold a key but none can be read from it.
     is_wrong: bool,
 }
@@ -214,7 +215,7 @@ impl KeyStore {
         for (id, entry) in &keys.by_id {
             match current.by_id.get(id) {
                 None => tracing::info!("key {id:?}: new, from {}", entry.origin),
-                Some(before) if before.key.public_key() != entry.key.public_key() => {
+                Some(before) if !before.key.is_same(&entry.key) => {
                     tracing::info!("key {id:?}: replaced, from {}", entry.origin);
                 }
                 Some(_) => {}
@@ -289,7 +290,8 @@ impl State {
                     let held = tokens(device)
                         .map_err(|what| KeyError(format!("keys of device {device:?}: {what}")))?;
                     for (id, key) in chosen(device, key.as_ref(), held)? {
-                        let (key, origin) = (key.into(), format!("device {device:?}"));
+                        let key = Key::Private(key.into());
+                        let origin = format!("device {device:?}");
                         add(&mut state.fixed, &id, Entry { key, origin })?;
                     }
                 }
@@ -457,7 +459,7 @@ fn files(directory: &Path) -> Result<(Vec<PathBuf>, usize), String> {
 fn read_file(
     path: &Path,
     passphrase: Option<&Secret>,
-) -> Result<(Option<Stamp>, Option<PrivateKey>), String> {
+) -> Result<(Option<Stamp>, Option<Key>), String> {
     let cannot = |error| format!("cannot be read: {error}");
     // Opening a pipe could block.
     if !fs::metadata(path).map_err(cannot)?.is_file() {
@@ -474,15 +476,15 @@ fn read_file(
         return Err(format!("more than {FILE_BYTES_MAX} bytes: not a key"));
     }
     let text = str::from_utf8(&bytes).map_err(|_| NO_KEY.to_owned())?;
-    let Some(block) = private_block(text)? else {
-        return if text.contains(BEGIN) {
-            Ok((Stamp::settled(&metadata), None))
-        } else {
-            Err(NO_KEY.to_owned())
-        };
+    let key = match private_block(text)? {
+        Some(block) => {
+            let key = parse(block, passphrase)?;
+            prove(&key)?;
+            Key::Private(key)
+        }
+        None if text.contains(BEGIN) => return Ok((Stamp::settled(&metadata), None)),
+        None => Key::of_text(text)?.ok_or_else(|| NO_KEY.to_owned())?,
     };
-    let key = parse(block, passphrase)?;
-    prove(&key)?;
     if metadata.mode() & OTHERS != 0 {
         tracing::warn!(
             "{}: others may read or write this key: chmod o-rwx",
@@ -622,7 +624,8 @@ fn of_file(path: &Path, what: &str) -> KeyError {
 const PROOF: &[u8] = b"oarlock: proof of a key";
 const BEGIN: &str = "-----BEGIN ";
 const DASHES: &str = "-----";
-const NO_KEY: &str = "no private key in PEM: convert it with openssl pkey";
+const NO_KEY: &str =
+    "neither a private key in PEM, to which openssl pkey converts others, nor an identity of age";
 const FILE_BYTES_MAX: usize = 1 << 18;
 /// The mode bits that let users other than the owner and the group read or write.
 const OTHERS: u32 = 0o006;

@@ -18,6 +18,8 @@ mod calls;
 pub mod config;
 mod devices;
 pub mod dispatch;
+pub mod items;
+pub mod key;
 pub mod keys;
 pub mod listener;
 mod log_limit;

@@ -10,11 +10,10 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 use tonic::Code;
-use zeroize::Zeroizing;
 
 use super::audit::{Audit, Figures, Note, Record, name};
 use super::config::AuditConfig;
-use super::dispatch::{Answered, Dispatcher, Outgoing, Refusal};
+use super::dispatch::{Answered, Dispatcher, Outgoing, Output, Refusal};
 use super::keys::Keys;
 use super::listener::Counts;
 use super::log_limit::LogLimit;
@@ -36,6 +35,13 @@ struct RequestLabels {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ItemLabels {
+    client: Arc<str>,
+    operation: &'static str,
+    code: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct DeviceLabels {
     device: Arc<str>,
 }
@@ -49,6 +55,7 @@ struct BatchLabels {
 struct Metrics {
     registry: Registry,
     requests: Family<RequestLabels, Counter>,
+    items: Family<ItemLabels, Counter>,
     strangers: Counter,
     waited: Family<DeviceLabels, Histogram, fn() -> Histogram>,
     served: Family<DeviceLabels, Histogram, fn() -> Histogram>,
@@ -89,7 +96,7 @@ impl Observer {
         note: Note,
         answered: Answered,
         outgoing: &mut Outgoing,
-        respond: impl FnOnce(Result<Zeroizing<Vec<u8>>, Refusal>, &mut Outgoing) + Send + 'static,
+        respond: impl FnOnce(Result<Output, Refusal>, &mut Outgoing) + Send + 'static,
     ) {
         let record = |answered: &Answered| Record::of(&note, code_of(answered), answered);
         let audit = match &self.audit {
@@ -176,6 +183,7 @@ impl Metrics {
         let seconds = (|| Histogram::new(exponential_buckets(10e-6, 2.0, 21))) as fn() -> Histogram;
         let metrics = Self {
             requests: Family::default(),
+            items: Family::default(),
             strangers: Counter::default(),
             waited: Family::new_with_constructor(seconds),
             served: Family::new_with_constructor(seconds),
@@ -197,6 +205,11 @@ impl Metrics {
             "requests",
             "Requests answered, by entry of the access list, operation, key and gRPC code",
             metrics.requests.clone(),
+        );
+        registry.register(
+            "items",
+            "Items of answered requests, by entry of the access list, operation and gRPC code",
+            metrics.items.clone(),
         );
         registry.register(
             "strangers",
@@ -301,6 +314,16 @@ impl Metrics {
             code: name(code_of(answered)),
         };
         self.requests.get_or_create(&labels).inc();
+        if let Some((right, wrong)) = answered.items() {
+            for (code, count) in [(Code::Ok, right), (Code::InvalidArgument, wrong)] {
+                let labels = ItemLabels {
+                    client: Arc::clone(&note.entry),
+                    operation: note.operation,
+                    code: name(code),
+                };
+                self.items.get_or_create(&labels).inc_by(count);
+            }
+        }
         if let Some(device) = &answered.device {
             let labels = DeviceLabels {
                 device: Arc::clone(device),

@@ -2,7 +2,7 @@
 
 use oarlock::Error;
 use oarlock::device::{PublicKeyRequest, Shape};
-use oarlock::keys::{KeyType, PrivateKey, Scheme};
+use oarlock::keys::{KeyType, Scheme};
 use oarlock::rsa::{Base, ByteOrder, EncryptionScheme, Hash, RsaPrivateKey, RsaPrivateNumbers};
 use tonic::Code;
 use zeroize::{Zeroize, Zeroizing};
@@ -10,6 +10,8 @@ use zeroize::{Zeroize, Zeroizing};
 use super::access::{Operation, Rights};
 use super::config::ID_BYTES_MAX;
 use super::dispatch::{Origin, Refusal, Work, refusal_of};
+use super::items::{self, Batch};
+use super::key::Key;
 use super::keys::Keys;
 use super::outbox::REPLY_BYTES;
 use super::signature::{MESSAGE_BYTES_MAX, Signature};
@@ -29,6 +31,8 @@ pub enum Prepared {
     },
     /// A number of random bytes.
     Random(usize),
+    /// Several items, by a key of the server.
+    Items(Batch),
 }
 
 /// Returns the operation of a request and the ID of its server key, which is empty without one; `None` if the request has no
@@ -41,11 +45,12 @@ pub fn subject(request: &proto::Request) -> Option<(Operation, &str)> {
         Asked::RawPrivate(raw) => (Operation::RawPrivate, &raw.key_id),
         Asked::ModExp(_) => (Operation::ModExp, ""),
         Asked::Random(_) => (Operation::Random, ""),
+        Asked::Unwrap(unwrap) => (Operation::Unwrap, &unwrap.key_id),
     })
 }
 
-/// Returns the bytes that a request makes the server hold until its reply is read: those of the reply, and those of a
-/// message to be signed.
+/// Returns the bytes that a request makes the server hold until its reply is read: those of the reply, those of a message
+/// to be signed, and those of several items.
 pub(super) fn kept_bytes(request: &proto::Request) -> usize {
     match &request.operation {
         Some(proto::request::Operation::Sign(sign)) => {
@@ -62,15 +67,33 @@ pub(super) fn kept_bytes(request: &proto::Request) -> usize {
         Some(proto::request::Operation::Random(random)) => {
             REPLY_BYTES + (random.bytes as usize).min(RANDOM_BYTES_MAX)
         }
+        Some(proto::request::Operation::Unwrap(unwrap)) => {
+            REPLY_BYTES + items::unwrap_bytes(unwrap)
+        }
         _ => REPLY_BYTES,
     }
 }
 
 /// Returns room for the bytes of a key in a list.
-pub(super) fn listed_bytes(key: &PrivateKey) -> usize {
-    match key.key_type() {
-        KeyType::MlDsa(set) => REPLY_BYTES + set.public_key_bytes(),
-        _ => REPLY_BYTES,
+pub(super) fn listed_bytes(key: &Key) -> usize {
+    match key {
+        Key::Private(key) => match key.key_type() {
+            KeyType::MlDsa(set) => REPLY_BYTES + set.public_key_bytes(),
+            _ => REPLY_BYTES,
+        },
+        Key::Identities(identities) => REPLY_BYTES + identities.recipient().len(),
+    }
+}
+
+/// Whether a key serves an operation at all, if a client has the right to it.
+pub(super) fn serves(key: &Key, operation: Operation) -> bool {
+    match (key, operation) {
+        (Key::Private(_), Operation::Sign) => true,
+        (Key::Private(key), Operation::Decrypt | Operation::RawPrivate | Operation::Unwrap) => {
+            key.as_rsa().is_some()
+        }
+        (Key::Identities(_), Operation::Unwrap) => true,
+        _ => false,
     }
 }
 
@@ -87,9 +110,7 @@ pub fn prepare(
 ) -> Result<Prepared, Refusal> {
     use proto::request::Operation as Asked;
     let Some((operation, key_id)) = subject(request) else {
-        return Err(invalid(
-            "the request has no operation, or one unknown to this server",
-        ));
+        return Err(invalid(NO_OPERATION));
     };
     if key_id.len() > ID_BYTES_MAX {
         return Err(invalid(format!(
@@ -114,20 +135,23 @@ pub fn prepare(
     } else {
         None
     };
-    let missing = || {
+    if operation.needs_key() && key.is_none() {
         let message = format!("there is no key {key_id:?} here: list the keys to see which exist");
-        Refusal::repeating(Code::NotFound, message, "no such key")
-    };
-    let prepared = match (request.operation.as_ref(), key) {
+        return Err(Refusal::repeating(Code::NotFound, message, "no such key"));
+    }
+    let prepared = match (request.operation.as_mut(), key) {
         (Some(Asked::Sign(sign)), Some(key)) => signature(sign, key)?,
         (Some(Asked::Decrypt(decrypt)), Some(key)) => {
             let scheme = encryption_scheme(decrypt.scheme, &decrypt.label)?;
-            let key = rsa_key(key, key_id, operation)?;
+            let key = rsa_key(key, &decrypt.key_id, operation)?;
             of_rsa(PublicKeyRequest::decrypt(key, &scheme, &decrypt.ciphertext))?
         }
         (Some(Asked::RawPrivate(raw)), Some(key)) => {
-            let key = rsa_key(key, key_id, operation)?;
+            let key = rsa_key(key, &raw.key_id, operation)?;
             of_rsa(PublicKeyRequest::raw_private(key, &raw.number))?
+        }
+        (Some(Asked::Unwrap(asked)), Some(key)) => {
+            return Ok(Prepared::Items(items::unwrap(asked, key)?));
         }
         (Some(Asked::Random(random)), _) => {
             return match random.bytes as usize {
@@ -138,7 +162,7 @@ pub fn prepare(
             };
         }
         (Some(Asked::ModExp(_)), _) => return mod_exp(request),
-        _ => return Err(missing()),
+        _ => return Err(invalid(NO_OPERATION)),
     };
     Ok(Prepared::Work {
         work: prepared,
@@ -151,8 +175,11 @@ fn of_rsa(request: Result<PublicKeyRequest, Error>) -> Result<Work, Refusal> {
     Ok(Work::Request(Box::new(request.map_err(refusal_of)?)))
 }
 
-fn signature(sign: &proto::Sign, key: &PrivateKey) -> Result<Work, Refusal> {
+fn signature(sign: &proto::Sign, key: &Key) -> Result<Work, Refusal> {
     let (named, key_type, scheme) = signature_scheme(sign.scheme)?;
+    let key = key
+        .as_private()
+        .ok_or_else(|| unfit(&sign.key_id, key, "sign takes private keys"))?;
     if key.key_type() != key_type {
         return Err(Refusal::repeating(
             Code::InvalidArgument,
@@ -177,22 +204,25 @@ fn signature(sign: &proto::Sign, key: &PrivateKey) -> Result<Work, Refusal> {
 }
 
 /// Returns the RSA key for an operation that only RSA has.
-fn rsa_key<'a>(
-    key: &'a PrivateKey,
-    id: &str,
-    operation: Operation,
-) -> Result<&'a RsaPrivateKey, Refusal> {
-    key.as_rsa().ok_or_else(|| {
-        Refusal::repeating(
-            Code::InvalidArgument,
-            format!(
-                "{} takes RSA keys, and key {id:?} is one of {}, which only signs",
-                name(operation),
-                key.key_type()
-            ),
-            "the operation does not fit the key",
-        )
-    })
+fn rsa_key<'a>(key: &'a Key, id: &str, operation: Operation) -> Result<&'a RsaPrivateKey, Refusal> {
+    let taken = format!("{} takes RSA keys", name(operation));
+    key.as_rsa().ok_or_else(|| unfit(id, key, &taken))
+}
+
+/// Returns the refusal of an operation that a key does not serve.
+pub(super) fn unfit(id: &str, key: &Key, taken: &str) -> Refusal {
+    let only = match key {
+        Key::Private(_) => "which only signs",
+        Key::Identities(_) => "which only unwraps",
+    };
+    Refusal::repeating(
+        Code::InvalidArgument,
+        format!(
+            "{taken}, and key {id:?} is one of {}, {only}",
+            key.type_name()
+        ),
+        "the operation does not fit the key",
+    )
 }
 
 fn mod_exp(request: &mut proto::Request) -> Result<Prepared, Refusal> {
@@ -381,6 +411,7 @@ pub(crate) fn name(operation: Operation) -> &'static str {
         Operation::RawPrivate => "raw_private",
         Operation::ModExp => "mod_exp",
         Operation::Random => "random",
+        Operation::Unwrap => "unwrap",
         Operation::List => "list",
     }
 }
@@ -393,6 +424,7 @@ fn invalid(message: impl Into<String>) -> Refusal {
     Refusal::new(Code::InvalidArgument, message)
 }
 
+const NO_OPERATION: &str = "the request has no operation, or one unknown to this server";
 const RANDOM_BYTES_MAX: usize = 65_536;
 /// The longest OAEP label, which is held with its request. Protocols use far shorter names.
 const LABEL_BYTES_MAX: usize = 1024;

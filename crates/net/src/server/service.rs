@@ -22,7 +22,9 @@ use super::accounts::{Account, Accounts};
 use super::audit::{Note, bounded};
 use super::calls::Kept;
 use super::config::ID_BYTES_MAX;
-use super::dispatch::{Answered, Dispatcher, Refusal, Submission};
+use super::dispatch::{Answered, Dispatcher, Origin, Output, Refusal, Submission, Work};
+use super::items::{Batch, Item, ItemOf, Join, Piece};
+use super::key::Key;
 use super::keys::Keys;
 use super::listener::{Activity, Backoff, ConnectionInfo, Debt};
 use super::observe::Observer;
@@ -98,26 +100,21 @@ impl Cryptoserver for Service {
         let reserved = caller.account.try_reserve(None, bytes);
         let refusal = reserved.is_none().then(no_space);
         let mut outgoing = Outgoing::default();
-        let submission = self.0.examine(
+        let mut submissions = Vec::new();
+        self.0.examine(
             &caller,
             &mut asked,
             refusal.as_ref(),
             respond,
-            &mut outgoing,
+            (&mut submissions, &mut outgoing),
         );
-        self.0.admit(&caller, submission);
+        self.0.admit(&caller, submissions);
         let outcome = receiver
             .await
             .map_err(|_| Status::internal("the request was lost"))?;
         caller.activity.touch();
         match outcome {
-            Ok(mut bytes) => Ok(kept(
-                proto::Reply {
-                    id,
-                    outcome: Some(reply::Outcome::Result(std::mem::take(&mut *bytes))),
-                },
-                reserved,
-            )),
+            Ok(output) => Ok(kept(reply_of(id, Ok(output)), reserved)),
             Err(refusal) => Err(refusal.status()),
         }
     }
@@ -127,6 +124,7 @@ impl Cryptoserver for Service {
         request: Request<proto::ListKeysRequest>,
     ) -> Result<Response<proto::ListKeysReply>, Status> {
         let caller = self.0.caller(&request)?;
+        let any_kind = request.get_ref().any_kind;
         let keys = (self.0.keys)();
         let listed = keys.iter().map(|(_, key)| operation::listed_bytes(key));
         let listed = REPLY_BYTES + listed.sum::<usize>();
@@ -139,7 +137,7 @@ impl Cryptoserver for Service {
         } else if reserved.is_none() {
             Err(no_space())
         } else {
-            Ok(Zeroizing::default())
+            Ok(Output::Bytes(Zeroizing::default()))
         };
         let note = caller.note(operation::name(Operation::List), "", false);
         let answered = Answered {
@@ -161,24 +159,11 @@ impl Cryptoserver for Service {
         if let Err(refusal) = outcome {
             return Err(refusal.status());
         }
-        let allowed = keys.iter().filter(|(id, _)| caller.rights.allows_key(id));
-        let keys = allowed.map(|(id, key)| {
-            let (public, rsa) = (key.public_key(), key.as_rsa());
-            let device = rsa.and_then(|rsa| rsa.held_by()).unwrap_or_default();
-            let permissions = caller.permissions().filter(|permission| {
-                // All other permissions are for operations of RSA.
-                rsa.is_some() || *permission == proto::Permission::Sign
-            });
-            Ok(proto::Key {
-                id: id.to_owned(),
-                public_key: public
-                    .to_spki_der()
-                    .map_err(|error| Status::internal(error.to_string()))?,
-                bits: proto::bits_of(public).unwrap_or(0),
-                permissions: permissions.map(i32::from).collect(),
-                device: device.to_owned(),
-            })
+        let allowed = keys.iter().filter(|(id, key)| {
+            // Clients of earlier versions expect a SubjectPublicKeyInfo.
+            caller.rights.allows_key(id) && (any_kind || key.public_key().is_some())
         });
+        let keys = allowed.map(|(id, key)| entry_of(id, key, caller.permissions(key)));
         let keys = keys.collect::<Result<_, Status>>()?;
         Ok(kept(proto::ListKeysReply { keys }, reserved))
     }
@@ -210,21 +195,22 @@ impl Caller {
         }
     }
 
-    fn permissions(&self) -> impl Iterator<Item = proto::Permission> {
+    /// Returns what it may do with a key.
+    fn permissions(&self, key: &Key) -> Vec<i32> {
         let named = [
             (Operation::Sign, proto::Permission::Sign),
             (Operation::Decrypt, proto::Permission::Decrypt),
             (Operation::RawPrivate, proto::Permission::RawPrivate),
+            (Operation::Unwrap, proto::Permission::Unwrap),
         ];
-        let rights = self.rights.clone();
-        named
-            .into_iter()
-            .filter(move |(operation, _)| rights.allows_operation(*operation))
-            .map(|(_, permission)| permission)
+        let allowed = named.into_iter().filter(|(operation, _)| {
+            self.rights.allows_operation(*operation) && operation::serves(key, *operation)
+        });
+        allowed.map(|(_, permission)| permission.into()).collect()
     }
 }
 
-type Outcome = Result<Zeroizing<Vec<u8>>, Refusal>;
+type Outcome = Result<Output, Refusal>;
 
 impl Shared {
     fn policy(&self) -> Arc<Policy> {
@@ -387,8 +373,8 @@ impl Shared {
                     outgoing.put(&outbox, queued);
                 };
                 let refusal = refusal.as_ref().or(no_room.as_ref());
-                let submission = self.examine(&caller, &mut asked, refusal, respond, &mut outgoing);
-                submissions.extend(submission);
+                let put = (&mut submissions, &mut outgoing);
+                self.examine(&caller, &mut asked, refusal, respond, put);
             }
             self.admit(&caller, submissions);
         }
@@ -401,15 +387,16 @@ impl Shared {
         }
     }
 
-    /// Checks a request. Returns `None` if it has been answered already, as one of a client with `no_room` is.
+    /// Checks a request and adds its work to the submissions. It adds nothing if the request has been answered already, as
+    /// one of a client with `no_room` is.
     fn examine(
         self: &Arc<Self>,
         caller: &Caller,
         asked: &mut proto::Request,
         no_room: Option<&Refusal>,
         respond: impl FnOnce(Outcome, &mut Outgoing) + Send + 'static,
-        outgoing: &mut Outgoing,
-    ) -> Option<Submission> {
+        (submissions, outgoing): (&mut Vec<Submission>, &mut Outgoing),
+    ) {
         let began = Instant::now();
         let subject = operation::subject(asked);
         let no_room = no_room.filter(|_| {
@@ -436,13 +423,20 @@ impl Shared {
         };
         let shared = Arc::clone(self);
         let finish = move |mut answered: Answered, reverses: bool, outgoing: &mut Outgoing| {
-            if let Ok(result) = &mut answered.outcome
+            if let Ok(Output::Bytes(result)) = &mut answered.outcome
                 && reverses
             {
                 result.reverse();
             }
             shared.observer.note(note, answered, outgoing, respond);
         };
+        let longest = caller.policy.timeout_max;
+        let timeout = match asked.timeout_ms {
+            0 => longest,
+            some => Duration::from_millis(some.into()).min(longest),
+        };
+        let deadline = began + timeout;
+        let is_urgent = asked.priority == proto::Priority::Urgent as i32;
         let at_once = |outcome: Outcome| Answered {
             outcome,
             waited: Duration::ZERO,
@@ -462,7 +456,7 @@ impl Shared {
                     .charge(AT_ONCE_COST + RANDOM_COST * bytes as u32);
                 let mut random = Zeroizing::new(vec![0; bytes]);
                 let outcome = match self.random.fill(&mut random) {
-                    Ok(()) => Ok(random),
+                    Ok(()) => Ok(random.into()),
                     Err(_) => Err(Refusal::new(
                         Code::Internal,
                         "the system's random generator failed",
@@ -474,25 +468,76 @@ impl Shared {
                 work,
                 origin,
                 reverses,
-            }) => {
-                let longest = caller.policy.timeout_max;
-                let timeout = match asked.timeout_ms {
-                    0 => longest,
-                    some => Duration::from_millis(some.into()).min(longest),
-                };
-                return Some(Submission {
-                    work,
-                    origin,
-                    is_urgent: asked.priority == proto::Priority::Urgent as i32,
-                    deadline: began + timeout,
-                    respond: Box::new(move |answered, outgoing| {
-                        finish(answered, reverses, outgoing)
-                    }),
-                });
+            }) => submissions.push(Submission {
+                work,
+                origin,
+                is_urgent,
+                deadline,
+                respond: Box::new(move |answered, outgoing| finish(answered, reverses, outgoing)),
+            }),
+            Ok(Prepared::Items(batch)) => {
+                let Batch { pieces, is_over } = batch;
+                let finish =
+                    move |answered, outgoing: &mut Outgoing| finish(answered, false, outgoing);
+                let join = Join::new(pieces.len(), is_over, Box::new(finish));
+                for (place, piece) in pieces.into_iter().enumerate() {
+                    let (work, item_of) = match piece {
+                        Piece::Done(items) => {
+                            join.put(place, at_once(Ok(Output::Items(items))), outgoing);
+                            continue;
+                        }
+                        Piece::Part(part) => (Work::Part(part), None),
+                        Piece::Request(work, item_of) => (work, Some(item_of)),
+                    };
+                    let join = Arc::clone(&join);
+                    submissions.push(Submission {
+                        work,
+                        origin: Origin::Server,
+                        is_urgent,
+                        deadline,
+                        respond: Box::new(move |mut answered, outgoing| {
+                            if let Some(item_of) = item_of {
+                                answered.outcome = of_one(answered.outcome, item_of);
+                            }
+                            join.put(place, answered, outgoing);
+                        }),
+                    });
+                }
             }
         }
-        None
     }
+}
+
+/// Turns the answer to an ordinary request into that of one item.
+fn of_one(outcome: Outcome, item_of: ItemOf) -> Outcome {
+    let bytes = match outcome {
+        Ok(Output::Bytes(bytes)) => Ok(bytes),
+        Ok(items @ Output::Items(_)) => return Ok(items),
+        Err(refusal) => Err(refusal),
+    };
+    item_of(bytes).map(|item| Output::Items(vec![item]))
+}
+
+/// Returns the entry of a key in a list.
+fn entry_of(id: &str, key: &Key, permissions: Vec<i32>) -> Result<proto::Key, Status> {
+    let public = key.public_key();
+    let spki = public.map(|public| public.to_spki_der()).transpose();
+    let device = key.as_rsa().and_then(|rsa| rsa.held_by());
+    let (recipient, version) = match key {
+        Key::Private(_) => ("", 0),
+        Key::Identities(identities) => (identities.recipient(), identities.version()),
+    };
+    Ok(proto::Key {
+        id: id.to_owned(),
+        public_key: spki
+            .map_err(|error| Status::internal(error.to_string()))?
+            .unwrap_or_default(),
+        bits: public.and_then(proto::bits_of).unwrap_or(0),
+        permissions,
+        device: device.unwrap_or_default().to_owned(),
+        recipient: recipient.to_owned(),
+        version,
+    })
 }
 
 /// Creates a response that holds its reservation until it has been sent.
@@ -521,15 +566,33 @@ fn stranger(identity: &Identity) -> Refusal {
 
 fn reply_of(id: u64, outcome: Outcome) -> proto::Reply {
     let outcome = match outcome {
-        Ok(mut bytes) => reply::Outcome::Result(std::mem::take(&mut *bytes)),
-        Err(refusal) => reply::Outcome::Failure(proto::Failure {
-            code: refusal.code as i32,
-            message: refusal.message,
+        Ok(Output::Bytes(mut bytes)) => reply::Outcome::Result(std::mem::take(&mut *bytes)),
+        Ok(Output::Items(items)) => reply::Outcome::Items(proto::Items {
+            items: items.into_iter().map(item_of).collect(),
         }),
+        Err(refusal) => reply::Outcome::Failure(failure_of(refusal)),
     };
     proto::Reply {
         id,
         outcome: Some(outcome),
+    }
+}
+
+fn item_of(item: Item) -> proto::Item {
+    let outcome = match item.outcome {
+        Ok(mut bytes) => proto::item::Outcome::Result(std::mem::take(&mut *bytes)),
+        Err(refusal) => proto::item::Outcome::Failure(failure_of(refusal)),
+    };
+    proto::Item {
+        outcome: Some(outcome),
+        key_version: item.version,
+    }
+}
+
+fn failure_of(refusal: Refusal) -> proto::Failure {
+    proto::Failure {
+        code: refusal.code as i32,
+        message: refusal.message,
     }
 }
 

@@ -8,7 +8,7 @@ use super::{Home, Served};
 use crate::common::{assert_fails, oarlock, run, stderr};
 
 /// Returns a command that asks `server` as a client of `home`.
-fn ask(home: &Home, server: &Served, arguments: &[&str]) -> Command {
+pub fn ask(home: &Home, server: &Served, arguments: &[&str]) -> Command {
     let mut command = oarlock();
     command.args(arguments);
     command.args(["--remote", &server.address.to_string(), "--pki"]);
@@ -16,7 +16,7 @@ fn ask(home: &Home, server: &Served, arguments: &[&str]) -> Command {
     command
 }
 
-fn succeeds(command: &mut Command) -> String {
+pub fn succeeds(command: &mut Command) -> String {
     let output = run(command, b"");
     assert!(output.status.success(), "{}", stderr(&output));
     String::from_utf8(output.stdout).unwrap()
@@ -66,7 +66,7 @@ fn keys_are_listed_with_what_a_client_may_do_with_them() {
                 .collect()
         })
         .collect();
-    let rights = "sign, decrypt, raw_private";
+    let rights = "sign, decrypt, raw_private, unwrap";
     assert_eq!(
         rows,
         [

@@ -9,6 +9,7 @@ mod relay;
 mod relay_curves;
 mod top;
 mod trust;
+mod unwrap;
 
 use std::collections::HashMap;
 use std::fs::{self, File};

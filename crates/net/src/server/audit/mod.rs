@@ -390,6 +390,12 @@ struct Entry<'a> {
     device: Option<&'a str>,
     waited_us: u128,
     served_us: u128,
+    /// The number of items in the request, if it has several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    items: Option<u64>,
+    /// The number of those that failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    items_failed: Option<u64>,
     /// The number of requests, if the line is for several.
     #[serde(skip_serializing_if = "Option::is_none")]
     count: Option<u64>,
@@ -411,6 +417,8 @@ impl<'a> Entry<'a> {
             device: record.device.as_deref(),
             waited_us: record.waited.as_micros(),
             served_us: record.served.as_micros(),
+            items: record.items.map(|(right, wrong)| right + wrong),
+            items_failed: record.items.map(|(_, wrong)| wrong),
             ..Self::default()
         }
     }

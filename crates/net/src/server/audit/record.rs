@@ -37,6 +37,8 @@ pub(in crate::server) struct Record {
     pub(super) device: Option<Arc<str>>,
     pub(super) waited: Duration,
     pub(super) served: Duration,
+    /// The numbers of its items that have a result and that have failed, if it has several.
+    pub(super) items: Option<(u64, u64)>,
 }
 
 impl Record {
@@ -58,6 +60,7 @@ impl Record {
             device: answered.device.clone(),
             waited: answered.waited,
             served: answered.served,
+            items: answered.items(),
         }
     }
 }

@@ -174,6 +174,7 @@ mod tests {
             device: None,
             waited: Duration::ZERO,
             served: Duration::ZERO,
+            items: None,
         }
     }
 

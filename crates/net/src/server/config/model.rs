@@ -229,6 +229,8 @@ pub enum Operation {
     ModExp,
     /// Random bytes.
     Random,
+    /// The file keys in stanzas of age files.
+    Unwrap,
     /// The list of the keys that the client may use.
     List,
 }
@@ -237,7 +239,7 @@ impl Operation {
     /// Whether it uses a key of the server.
     pub fn needs_key(self) -> bool {
         match self {
-            Self::Sign | Self::Decrypt | Self::RawPrivate => true,
+            Self::Sign | Self::Decrypt | Self::RawPrivate | Self::Unwrap => true,
             Self::ModExp | Self::Random | Self::List => false,
         }
     }

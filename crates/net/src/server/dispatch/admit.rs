@@ -44,6 +44,9 @@ impl State {
                 Kind::Signature(key_type) => format!(
                     "no device of this server signs with {key_type} keys: its configuration has none of kind cpu or software"
                 ),
+                Kind::Part(_) => "no device of this server computes requests with items: its configuration has none \
+                     of kind cpu or software"
+                    .to_owned(),
             };
             return Some(Refusal::new(Code::Unimplemented, message));
         }

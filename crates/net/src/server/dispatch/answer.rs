@@ -7,6 +7,7 @@ use oarlock::Error;
 use tonic::{Code, Status};
 use zeroize::Zeroizing;
 
+use super::super::items::Item;
 use super::super::outbox::Outgoing;
 
 /// The reason why a request failed, as sent to its client. Holds no secrets.
@@ -46,10 +47,25 @@ impl Refusal {
 /// A callback for the answer to a request. It adds its reply to the [`Outgoing`] ones.
 pub type Responder = Box<dyn FnOnce(Answered, &mut Outgoing) + Send>;
 
+/// What a request results in.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Output {
+    /// A signature, message or number, or random bytes.
+    Bytes(Zeroizing<Vec<u8>>),
+    /// The results of a request's items, or of those of a part of it.
+    Items(Vec<Item>),
+}
+
+impl From<Zeroizing<Vec<u8>>> for Output {
+    fn from(bytes: Zeroizing<Vec<u8>>) -> Self {
+        Self::Bytes(bytes)
+    }
+}
+
 /// An answer, with its times and its device.
 pub struct Answered {
-    /// The signature, message or number.
-    pub outcome: Result<Zeroizing<Vec<u8>>, Refusal>,
+    /// What the request results in, or why it failed.
+    pub outcome: Result<Output, Refusal>,
     /// The time from arrival until work began, or until waiting ended for a request that no worker began.
     pub waited: Duration,
     /// The time in the device, together with the rest of its batch.
@@ -59,6 +75,15 @@ pub struct Answered {
 }
 
 impl Answered {
+    /// Returns the numbers of items that have a result and that have failed, for a request with several.
+    pub(crate) fn items(&self) -> Option<(u64, u64)> {
+        let Ok(Output::Items(items)) = &self.outcome else {
+            return None;
+        };
+        let right = items.iter().filter(|item| item.outcome.is_ok()).count();
+        Some((right as u64, (items.len() - right) as u64))
+    }
+
     pub(crate) fn refused(refusal: Refusal, waited: Duration) -> Self {
         Self {
             outcome: Err(refusal),

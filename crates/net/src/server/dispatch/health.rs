@@ -62,8 +62,8 @@ impl State {
         if has_recovered {
             tracing::info!(device = name, "works again");
         }
-        // The device does not compute signatures, so they say nothing about its speed.
-        if !was_right || matches!(entry.kind, Kind::Signature(_)) {
+        // The device computes powers alone, so nothing else says anything about its speed.
+        if !was_right || !matches!(entry.kind, Kind::Power(_)) {
             return;
         }
         // The driver may have withdrawn its offer.

@@ -17,7 +17,7 @@
 //! often, or hangs, is down for a while and then tried with one request.
 //!
 //! No device computes a signature with a key other than RSA, which takes some ten to some hundred microseconds: the workers
-//! of devices on this machine's CPUs compute it themselves.
+//! of devices on this machine's CPUs compute it themselves, as they do parts of requests with several items.
 //!
 //! Only work with the server's own keys is evidence against a device. Numbers that a client sent can make any device fail:
 //! composite "primes" produce a result that fails its check. [`Origin`] tells the two apart. They are queued separately, so
@@ -38,7 +38,7 @@ mod workers;
 
 pub use self::admit::Submission;
 pub(crate) use self::answer::refusal_of;
-pub use self::answer::{Answered, Refusal, Responder};
+pub use self::answer::{Answered, Output, Refusal, Responder};
 pub use self::dispatcher::{DeviceStatus, Dispatcher};
 pub use self::state::{Bounds, Origin};
 pub use self::task::{ClientId, Request, Work};

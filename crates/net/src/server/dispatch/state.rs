@@ -160,17 +160,21 @@ impl Driver {
     pub(super) fn batch_size(&self, kind: &Kind, waiting: usize) -> usize {
         match kind {
             Kind::Power(shape) => self.feeds.device.batch_size(shape, waiting),
-            Kind::Signature(key_type) => {
-                let most = signature::batch_max(*key_type);
-                (waiting / self.feeds.workers.max(1)).clamp(1, most)
-            }
+            Kind::Signature(key_type) => self.share(waiting, signature::batch_max(*key_type)),
+            Kind::Part(class) => self.share(waiting, class.batch_max()),
         }
+    }
+
+    /// Returns a worker's share of `waiting` requests, at least one and `most` at most.
+    fn share(&self, waiting: usize, most: usize) -> usize {
+        (waiting / self.feeds.workers.max(1)).clamp(1, most)
     }
 
     pub(super) fn offer(&self, kind: &Kind) -> Option<Expected> {
         let offer = match kind {
             Kind::Power(shape) => self.feeds.device.offer_public_key(shape)?,
             Kind::Signature(key_type) => self.feeds.is_host.then(|| signature::offer(*key_type))?,
+            Kind::Part(class) => self.feeds.is_host.then(|| class.offer())?,
         };
         // A driver may offer any value; clamping keeps the times finite.
         let per_second = if offer.per_second.is_nan() {
@@ -248,8 +252,8 @@ impl ShapeEntry {
         let offer = self.offers[device]?;
         let slowness = match self.kind {
             Kind::Power(_) => devices[device].slowness[self.origin as usize].by(now),
-            // The device does not compute signatures.
-            Kind::Signature(_) => 1.0,
+            // The device does not compute these.
+            Kind::Signature(_) | Kind::Part(_) => 1.0,
         };
         Some(Expected {
             latency: offer.latency.mul_f64(slowness),

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
+use super::super::items::{Part, TimeClass};
 use super::super::outbox::Outgoing;
 use super::super::signature::Signature;
 use super::answer::{Answered, Refusal, Responder};
@@ -33,6 +34,8 @@ pub enum Work {
     },
     /// A signature with a key other than RSA.
     Signature(Box<Signature>),
+    /// A part of a request with several items.
+    Part(Part),
 }
 
 /// The computation that a worker performs.
@@ -42,6 +45,8 @@ pub enum Request {
     Power(PublicKeyRequest),
     /// A signature, which the worker itself computes.
     Signature(Signature),
+    /// A part of a request with several items, which the worker itself computes.
+    Part(Part),
 }
 
 /// The kind of a request: requests of one kind take about equally long, and a worker may take them together.
@@ -51,6 +56,8 @@ pub enum Kind {
     Power(Shape),
     /// Signatures with keys of one type.
     Signature(KeyType),
+    /// Parts of requests with several items.
+    Part(TimeClass),
 }
 
 impl Work {
@@ -63,6 +70,7 @@ impl Work {
             Self::Request(request) => Request::Power(*request),
             Self::Numbers { make, .. } => Request::Power(make()?),
             Self::Signature(signature) => Request::Signature(*signature),
+            Self::Part(part) => Request::Part(part),
         })
     }
 
@@ -71,6 +79,7 @@ impl Work {
             Self::Request(request) => Kind::Power(request.shape()),
             Self::Numbers { shape, .. } => Kind::Power(shape.clone()),
             Self::Signature(signature) => Kind::Signature(signature.key_type()),
+            Self::Part(part) => Kind::Part(part.class()),
         }
     }
 }
@@ -120,6 +129,7 @@ impl Task {
             Work::Request(request) => (OnceLock::from(Request::Power(*request)), None),
             Work::Numbers { make, .. } => (OnceLock::new(), Some(make)),
             Work::Signature(signature) => (OnceLock::from(Request::Signature(*signature)), None),
+            Work::Part(part) => (OnceLock::from(Request::Part(part)), None),
         };
         Self {
             request,

@@ -7,11 +7,10 @@ use oarlock::Error;
 use oarlock::device::complete;
 use oarlock_engine::learn::Admission;
 use tonic::Code;
-use zeroize::Zeroizing;
 
 use super::super::listener::spent;
 use super::super::outbox::Outgoing;
-use super::answer::{Answered, Refusal, refusal_of};
+use super::answer::{Answered, Output, Refusal, refusal_of};
 use super::queue::{Expected, left_to};
 use super::spin::Spin;
 use super::state::{DeviceState, Driver, InWork, Lane, Origin, ShapeEntry, State};
@@ -135,7 +134,7 @@ impl Inner {
         let (tasks, requests) = self.checked(batch, began, outgoing);
         let (given, spent_before) = (Instant::now(), spent());
         let mut failed = Vec::new();
-        let mut answer = |place: usize, result| match result {
+        let mut answer = |place: usize, result: Result<Output, Error>| match result {
             Err(Error::DeviceFailed { reason, .. }) => failed.push((place, reason)),
             result => {
                 let task = tasks[place];
@@ -146,7 +145,7 @@ impl Inner {
                 }
             }
         };
-        // A batch has one kind: either powers or signatures.
+        // A batch has one kind: powers, signatures or parts.
         let (mut powers, mut places) = (Vec::new(), Vec::new());
         for (place, request) in requests.iter().enumerate() {
             match request {
@@ -154,12 +153,15 @@ impl Inner {
                     powers.push(power);
                     places.push(place);
                 }
-                Request::Signature(signature) => answer(place, signature.make(name)),
+                Request::Signature(signature) => {
+                    answer(place, signature.make(name).map(Output::from))
+                }
+                Request::Part(part) => answer(place, Ok(Output::Items(part.compute()))),
             }
         }
         if !powers.is_empty() {
             complete(&**blocking, &powers, &mut |place, result| {
-                answer(places[place], result)
+                answer(places[place], result.map(Output::from))
             });
         }
         let took = match driver.feeds.is_host {
@@ -419,7 +421,7 @@ fn left_to_others(
 fn answered(
     task: &Task,
     began: Instant,
-    outcome: Result<Zeroizing<Vec<u8>>, Refusal>,
+    outcome: Result<Output, Refusal>,
     device: Option<&Arc<str>>,
 ) -> Answered {
     Answered {
@@ -434,7 +436,7 @@ fn answered(
 fn unfit(request: &Request, device: &str, reason: &str) -> Refusal {
     let key = match request {
         Request::Power(power) => power.private_key(),
-        Request::Signature(_) => None,
+        Request::Signature(_) | Request::Part(_) => None,
     };
     let message = if key.is_some() {
         format!(

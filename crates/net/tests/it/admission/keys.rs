@@ -133,10 +133,7 @@ fn keys_that_are_no_rsa_keys_are_read() {
         passphrase: Some(Secret::File(at("pass").into())),
     }]);
     let keys = store.current();
-    let types: Vec<_> = keys
-        .iter()
-        .map(|(id, key)| (id, key.key_type().name()))
-        .collect();
+    let types: Vec<_> = keys.iter().map(|(id, key)| (id, key.type_name())).collect();
     let expected = [
         ("ML-DSA-44", "ML-DSA-44"),
         ("ML-DSA-65", "ML-DSA-65"),
@@ -154,7 +151,7 @@ fn keys_that_are_no_rsa_keys_are_read() {
     ];
     assert_eq!(types, expected);
     for name in ["p256", "p384", "p521"] {
-        let public = |id: String| keys.get(&id).unwrap().public_key().clone();
+        let public = |id: String| keys.get(&id).unwrap().public_key();
         let plain = public(name.to_owned());
         for other in ["sec1", "encrypted"] {
             assert_eq!(public(format!("{name}-{other}")), plain);
@@ -249,10 +246,10 @@ fn what_is_no_key_is_named() {
     let half = &key[..key.len() / 2];
     let pair = format!("{key}{key}");
     let wrong = [
-        ("", "no private key in PEM"),
+        ("", "neither a private key in PEM"),
         (
             "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n",
-            "no private key in PEM",
+            "neither a private key in PEM",
         ),
         (half, "broken PEM: PRIVATE KEY without its last line"),
         ("-----BEGIN PRIV", "broken PEM: the first line has no end"),

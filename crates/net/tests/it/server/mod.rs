@@ -5,3 +5,4 @@ pub mod host;
 mod operations;
 mod signatures;
 mod trials;
+mod unwrap;

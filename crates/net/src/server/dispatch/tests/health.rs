@@ -67,7 +67,7 @@ fn a_device_that_is_well_again_is_taken_again() {
         let answers = send(&dispatcher, client, 7..8, MINUTE);
         dispatcher.enforce_deadlines();
         if let Ok(result) = answers.recv_timeout(MINUTE).unwrap().1.outcome {
-            assert_eq!(*result, power(7));
+            assert_eq!(bytes(result), power(7));
             break;
         }
         assert!(began.elapsed() < MINUTE, "never well again");
@@ -174,7 +174,7 @@ fn what_a_client_sent_shares_no_batch_with_the_servers_keys() {
     for (exponent, answer) in answers {
         let outcome = answer.recv_timeout(MINUTE).unwrap().1.outcome;
         match outcome {
-            Ok(result) => assert_eq!((exponent % 2, &*result), (0, &power(exponent))),
+            Ok(result) => assert_eq!((exponent % 2, bytes(result)), (0, power(exponent))),
             Err(refusal) => assert_eq!((exponent % 2, refusal.code), (1, Code::InvalidArgument)),
         }
     }

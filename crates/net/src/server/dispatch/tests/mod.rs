@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod health;
+mod items;
 mod long;
 mod queue;
 mod signatures;
@@ -17,6 +18,14 @@ use tonic::Code;
 
 use super::admit::BACK_OFF_MAX;
 use super::*;
+
+/// Returns the bytes of an answer.
+fn bytes(output: Output) -> Vec<u8> {
+    match output {
+        Output::Bytes(bytes) => bytes.to_vec(),
+        items @ Output::Items(_) => panic!("{items:?}"),
+    }
+}
 
 /// Creates the request for 3 ^ `exponent` mod 0x1f1.
 fn request(exponent: u8) -> PublicKeyRequest {
@@ -119,7 +128,7 @@ fn assert_all_right(answers: &mpsc::Receiver<(u8, Answered)>, count: usize) {
     let mut seen = Vec::new();
     for _ in 0..count {
         let (exponent, answered) = answers.recv_timeout(MINUTE).unwrap();
-        assert_eq!(*answered.outcome.unwrap(), power(exponent));
+        assert_eq!(bytes(answered.outcome.unwrap()), power(exponent));
         seen.push(exponent);
     }
     seen.sort_unstable();

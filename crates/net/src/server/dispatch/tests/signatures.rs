@@ -21,11 +21,11 @@ fn digest(number: u8) -> [u8; 32] {
     digest
 }
 
-fn key() -> PrivateKey {
+pub(super) fn key() -> PrivateKey {
     PrivateKey::generate(KeyType::Ec(Curve::P256)).unwrap()
 }
 
-fn signatures(
+pub(super) fn signatures(
     dispatcher: &Dispatcher,
     client: ClientId,
     key: &PrivateKey,
@@ -48,7 +48,7 @@ fn signatures(
     receiver
 }
 
-fn host(
+pub(super) fn host(
     name: &'static str,
     workers: usize,
     mishap: impl Fn() -> Option<DeviceError> + Send + Sync + 'static,
@@ -73,7 +73,7 @@ fn workers_of_this_machine_make_them_and_no_others() {
         for _ in 0..200 {
             let (number, answered) = made.recv_timeout(MINUTE).unwrap();
             assert_eq!(answered.device.as_deref(), Some("host"));
-            let signature = answered.outcome.unwrap();
+            let signature = bytes(answered.outcome.unwrap());
             let scheme = Scheme::Ecdsa(oarlock::rsa::Hash::Sha256);
             let verified = key
                 .public_key()

@@ -49,7 +49,10 @@ impl Full {
         for number in 2..2 + rounds {
             let called = self.client.call(raw(number, number)).await;
             self.note(called.map_or_else(|status| status.code(), |_| Code::Ok));
-            let listed = self.client.list_keys(proto::ListKeysRequest {}).await;
+            let listed = self
+                .client
+                .list_keys(proto::ListKeysRequest::default())
+                .await;
             self.note(listed.map_or_else(|status| status.code(), |_| Code::Ok));
             let numbers = proto::ModExp {
                 base: vec![2],
@@ -68,6 +71,7 @@ impl Full {
                 match reply.outcome.unwrap() {
                     reply::Outcome::Result(_) => self.note(Code::Ok),
                     reply::Outcome::Failure(failure) => self.note(Code::from(failure.code)),
+                    items @ reply::Outcome::Items(_) => panic!("{items:?}"),
                 }
             }
         }

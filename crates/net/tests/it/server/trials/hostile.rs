@@ -362,3 +362,38 @@ async fn a_request_too_long_for_any_server_breaks_nobodys_stream() {
     assert!(right.is_ok());
     assert_eq!(server.stop().await, 0);
 }
+
+/// An empty argument of a stanza takes two bytes on the wire and a dozen times that in memory.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn items_without_bytes_are_counted_before_they_are_decoded() {
+    let server = Server::start(plaintext("", "")).await.unwrap();
+    let mut client = connect(&server).await;
+    let unwrap = |stanzas: usize, arguments: usize| {
+        let stanza = proto::Stanza {
+            arguments: vec![String::new(); arguments],
+            ..Default::default()
+        };
+        let unwrap = proto::Unwrap {
+            key_id: "rsa2048".into(),
+            stanzas: vec![stanza; stanzas],
+        };
+        asked(1, request::Operation::Unwrap(unwrap))
+    };
+    for (stanzas, arguments) in [(70_000, 0), (1, 70_000), (300, 300)] {
+        let (replies, ended) =
+            exchange(&mut client, vec![batch([unwrap(stanzas, arguments)])]).await;
+        let status = ended.unwrap_err();
+        assert_eq!(status.code(), Code::InvalidArgument);
+        assert!(
+            status.message().contains("more than 65536 items"),
+            "{status}"
+        );
+        assert!(replies.is_empty());
+        let called = client.call(unwrap(stanzas, arguments)).await.unwrap_err();
+        assert_eq!(called.code(), Code::InvalidArgument);
+    }
+    // The server goes on.
+    let (replies, ended) = exchange(&mut client, vec![batch([raw(1, 2)])]).await;
+    assert!(ended.is_ok() && is_right(&replies[0], 2).is_ok());
+    server.stop().await;
+}

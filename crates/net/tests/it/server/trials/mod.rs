@@ -111,6 +111,7 @@ fn is_right(reply: &proto::Reply, number: u64) -> Result<(), Code> {
             assert!(!failure.message.is_empty());
             Err(Code::from(failure.code))
         }
+        items @ reply::Outcome::Items(_) => panic!("{items:?}"),
     }
 }
 

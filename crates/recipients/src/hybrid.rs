@@ -32,9 +32,6 @@ use hpke::rand_core::{CryptoRng, TryCryptoRng, TryRng};
 use hpke::{Deserializable as _, HpkeError, Kem, OpModeR, OpModeS, Serializable as _};
 use zeroize::Zeroizing;
 
-use crate::Error;
-use crate::bytes::random;
-
 /// The first argument of its stanzas.
 pub const STANZA_TAG: &str = "mlkem768x25519";
 
@@ -44,14 +41,15 @@ pub const POST_QUANTUM_LABEL: &str = "postquantum";
 /// A key to encrypt to, written as `age1pq1` and 1952 more characters.
 ///
 /// ```
-/// use oarlock_file::age::{Decryptor, Encryptor, hybrid};
+/// use age::{Identity as _, Recipient as _};
+/// use oarlock_recipients::hybrid;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let identity = hybrid::Identity::generate()?;
 /// let recipient: hybrid::Recipient = identity.to_public().to_string().parse()?;
-/// let cpu = oarlock::device::Cpu::detect();
-/// let encryptor = Encryptor::new(&[&recipient], cpu)?;
-/// Decryptor::new(&mut &encryptor.prologue[..], &[&identity], cpu)?;
+/// let file_key = age_core::format::FileKey::new(Box::new([7; 16]));
+/// let (stanzas, _) = recipient.wrap_file_key(&file_key)?;
+/// assert!(identity.unwrap_stanzas(&stanzas).is_some_and(|opened| opened.is_ok()));
 /// # Ok(())
 /// # }
 /// ```
@@ -111,12 +109,12 @@ impl Identity {
     /// Generates a new identity.
     ///
     /// # Errors
-    /// [`Error::Random`] if the system returns no random bytes.
-    pub fn generate() -> Result<Self, Error> {
+    /// The system returns no random bytes.
+    pub fn generate() -> io::Result<Self> {
         let mut seed = Zeroizing::new([0; SEED_BYTES]);
-        random(&mut seed[..])?;
+        getrandom::fill(&mut seed[..])?;
         // Any 32 bytes are a seed.
-        Self::of_seed(&seed).map_err(|_| Error::Random(io::Error::other("they make no key")))
+        Self::of_seed(&seed).map_err(|_| io::Error::other("random bytes that make no key"))
     }
 
     /// Returns the recipient that others encrypt to.

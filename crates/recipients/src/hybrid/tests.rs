@@ -2,11 +2,9 @@
 
 use ::age::{Identity as _, Recipient as _};
 use age_core::format::is_arbitrary_string;
-use oarlock::device::visible_cpu;
 use sha2::{Digest as _, Sha256};
 
 use super::*;
-use crate::age::{Decryptor, Encryptor};
 
 /// Checks the vector with MLKEM768-X25519, HKDF-SHA256 and ChaCha20-Poly1305 (mode base) of draft-ietf-hpke-pq. Its long
 /// values are compared by their SHA-256.
@@ -236,26 +234,6 @@ fn strings_that_are_no_keys_are_refused() {
 fn nothing_secret_is_in_debug_output() {
     let identity: Identity = IDENTITY.parse().unwrap();
     assert_eq!(format!("{identity:?}"), "Identity(..)");
-}
-
-#[test]
-fn it_does_not_stand_beside_others() {
-    let identity = Identity::generate().unwrap();
-    let classical = ::age::x25519::Identity::generate().to_public();
-    let (one, two) = (
-        identity.to_public(),
-        Identity::generate().unwrap().to_public(),
-    );
-    let cpu = visible_cpu().unwrap();
-    for pair in [
-        [&one as &dyn ::age::Recipient, &classical],
-        [&classical, &one],
-    ] {
-        let error = Encryptor::new(&pair, cpu).err().unwrap();
-        assert!(matches!(error, Error::MixedPostQuantum), "{error}");
-    }
-    let encryptor = Encryptor::new(&[&two, &one], cpu).unwrap();
-    Decryptor::new(&mut &encryptor.prologue[..], &[&identity], cpu).unwrap();
 }
 
 /// Returns another spelling of the same bytes: the last character has unused bits, one of which is set.

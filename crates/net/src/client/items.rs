@@ -1,0 +1,171 @@
+//! Calls with several items: as many requests as their number and bytes need, under way at the same time.
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use tonic::Code;
+use zeroize::Zeroizing;
+
+use super::call::Client;
+use super::connection::Answer;
+use super::page::shown;
+use super::settings::{CallOptions, ClientError};
+use crate::proto::request::Operation;
+use crate::proto::{self, item};
+
+/// A file key of age.
+pub type FileKey = Zeroizing<[u8; 16]>;
+
+impl Client {
+    /// Returns the file keys in stanzas of age files by an identity of the servers, in the order of the stanzas: each of
+    /// them or the reason why there is none.
+    ///
+    /// ```no_run
+    /// use oarlock_net::client::{CallOptions, Client, ClientError, FileKey};
+    /// use oarlock_net::proto::Stanza;
+    ///
+    /// async fn first(client: &Client, stanzas: Vec<Stanza>) -> Result<Option<FileKey>, ClientError> {
+    ///     let keys = client.unwrap("archive", stanzas, CallOptions::default()).await?;
+    ///     Ok(keys.into_iter().find_map(Result::ok))
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// The same as for [`call`](Self::call), if a request failed as a whole.
+    pub async fn unwrap(
+        &self,
+        key_id: &str,
+        stanzas: Vec<proto::Stanza>,
+        options: CallOptions,
+    ) -> Result<Vec<Result<FileKey, ClientError>>, ClientError> {
+        let bytes_of = |stanza: &proto::Stanza| {
+            let arguments: usize = stanza
+                .arguments
+                .iter()
+                .map(|one| one.len() + STRING_BYTES)
+                .sum();
+            stanza.tag.len() + arguments + stanza.body.len()
+        };
+        let batches = cut(stanzas, STANZAS_MAX, bytes_of);
+        let operations = batches.into_iter().map(|stanzas| {
+            let count = stanzas.len();
+            let key_id = key_id.to_owned();
+            (Operation::Unwrap(proto::Unwrap { key_id, stanzas }), count)
+        });
+        let items = self.all_items(operations.collect(), options).await?;
+        let keys = items.into_iter().map(|item| {
+            let key = item.map(|(key, _)| <[u8; 16]>::try_from(&key[..]).map(Zeroizing::new));
+            key?.map_err(|_| wrong("a file key of another length than 16 bytes"))
+        });
+        Ok(keys.collect())
+    }
+
+    /// Makes requests with these numbers of items, and returns all items with the versions of the key.
+    async fn all_items(
+        &self,
+        operations: Vec<(Operation, usize)>,
+        options: CallOptions,
+    ) -> Result<Vec<Made>, ClientError> {
+        let calls = operations.into_iter().map(|(operation, count)| async move {
+            match self.ask(operation, options).await? {
+                Answer::Items(items) if items.len() == count => Ok(items),
+                Answer::Items(_) | Answer::Bytes(_) => Err(wrong(
+                    "a reply that does not have an item for each of the request",
+                )),
+            }
+        });
+        let items: Vec<Vec<proto::Item>> = stream::iter(calls)
+            .buffered(UNDER_WAY_MAX)
+            .try_collect()
+            .await?;
+        Ok(items.into_iter().flatten().map(made).collect())
+    }
+}
+
+/// The result of an item and the version of its key.
+type Made = Result<(Zeroizing<Vec<u8>>, u32), ClientError>;
+
+fn made(item: proto::Item) -> Made {
+    match item.outcome {
+        Some(item::Outcome::Result(bytes)) => Ok((Zeroizing::new(bytes), item.key_version)),
+        Some(item::Outcome::Failure(failure)) => Err(ClientError {
+            code: Code::from(failure.code),
+            message: shown(&failure.message, MESSAGE_MAX),
+        }),
+        None => Err(wrong("an item without an outcome")),
+    }
+}
+
+fn wrong(what: &str) -> ClientError {
+    ClientError {
+        code: Code::Internal,
+        message: format!("the server sent {what}"),
+    }
+}
+
+/// Cuts items into batches of `most` and of [`BYTES_MAX`]. An item that is larger goes alone, and the server refuses it.
+fn cut<T>(items: Vec<T>, most: usize, bytes_of: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
+    let mut batches = Vec::new();
+    let (mut some, mut bytes) = (Vec::new(), 0);
+    for item in items {
+        let more = bytes_of(&item);
+        if some.len() == most || !some.is_empty() && bytes + more > BYTES_MAX {
+            batches.push(std::mem::take(&mut some));
+            bytes = 0;
+        }
+        bytes += more;
+        some.push(item);
+    }
+    if !some.is_empty() {
+        batches.push(some);
+    }
+    batches
+}
+
+/// The most stanzas of a request, as the protocol says.
+const STANZAS_MAX: usize = 128;
+/// The most bytes of a request's items, as the protocol says.
+const BYTES_MAX: usize = 262_144;
+/// What each argument of a stanza counts besides its bytes.
+const STRING_BYTES: usize = 24;
+/// The requests of one call that are under way at the same time.
+const UNDER_WAY_MAX: usize = 4;
+/// The most characters kept of a server's text about an item.
+const MESSAGE_MAX: usize = 200;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_keep_to_both_bounds_and_to_the_order() {
+        let cut_bytes = |items: &[usize], most| -> Vec<usize> {
+            let batches = cut(items.to_vec(), most, |bytes| *bytes);
+            assert_eq!(batches.concat(), items);
+            batches.iter().map(Vec::len).collect()
+        };
+        assert_eq!(cut_bytes(&[], 3), [0; 0]);
+        assert_eq!(cut_bytes(&[1; 7], 3), [3, 3, 1]);
+        let half = BYTES_MAX / 2;
+        assert_eq!(
+            cut_bytes(&[half, half, 1, BYTES_MAX + 1, 1], 9),
+            [2, 1, 1, 1]
+        );
+    }
+
+    #[test]
+    fn what_a_server_says_about_an_item_is_short_and_one_without_an_outcome_is_an_error() {
+        let failure = proto::Failure {
+            code: 3,
+            message: format!("no\n{}", "x".repeat(1 << 16)),
+        };
+        let item = |outcome| proto::Item {
+            outcome,
+            key_version: 0,
+        };
+        let error = made(item(Some(item::Outcome::Failure(failure)))).unwrap_err();
+        assert_eq!(
+            (error.code, error.message.len()),
+            (Code::InvalidArgument, MESSAGE_MAX)
+        );
+        assert_eq!(made(item(None)).unwrap_err().code, Code::Internal);
+    }
+}

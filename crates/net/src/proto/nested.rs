@@ -1,0 +1,34 @@
+//! The fields of messages that repeat below the top level, for the codec's bounds.
+
+use super::{ListKeysReply, ListKeysRequest, Reply, ReplyBatch, Request, RequestBatch};
+use crate::codec::{Inside, Nested};
+
+impl Nested for RequestBatch {
+    const INSIDE: Inside = Inside(&[(1, &REQUEST)]);
+}
+
+impl Nested for Request {
+    const INSIDE: Inside = REQUEST;
+}
+
+impl Nested for ReplyBatch {
+    const INSIDE: Inside = Inside(&[(1, &REPLY)]);
+}
+
+impl Nested for Reply {
+    const INSIDE: Inside = REPLY;
+}
+
+impl Nested for ListKeysRequest {
+    const INSIDE: Inside = NOTHING;
+}
+
+impl Nested for ListKeysReply {
+    const INSIDE: Inside = NOTHING;
+}
+
+const NOTHING: Inside = Inside(&[]);
+/// `unwrap`, its stanzas, and their arguments.
+const REQUEST: Inside = Inside(&[(9, &Inside(&[(2, &Inside(&[(2, &NOTHING)]))]))]);
+/// `items`, and each of them.
+const REPLY: Inside = Inside(&[(4, &Inside(&[(1, &NOTHING)]))]);

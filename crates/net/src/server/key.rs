@@ -1,0 +1,129 @@
+//! A key of the server: a private key, or an identity of age with its older versions.
+
+use std::sync::Arc;
+
+use oarlock::keys::{PrivateKey, PublicKey};
+use oarlock::rsa::RsaPrivateKey;
+use oarlock_recipients::NativeIdentity;
+
+/// A key of the server. Clones share it.
+#[derive(Clone, Debug)]
+pub enum Key {
+    /// A private key, which signs; one of RSA decrypts too.
+    Private(PrivateKey),
+    /// Identities of age, which unwrap file keys.
+    Identities(Arc<Identities>),
+}
+
+impl Key {
+    /// Reads a key that is not in PEM; `None` if the text is of no kind known here.
+    ///
+    /// # Errors
+    /// The reason why such a key cannot be used.
+    pub(super) fn of_text(text: &str) -> Result<Option<Self>, String> {
+        let mut lines = meaningful(text);
+        let is_identity = lines.any(|(_, line)| line.starts_with(NativeIdentity::PREFIX));
+        if !is_identity {
+            return Ok(None);
+        }
+        let identities = Identities::of_text(text)?;
+        Ok(Some(Self::Identities(Arc::new(identities))))
+    }
+
+    /// Returns the private key, if it is one.
+    pub fn as_private(&self) -> Option<&PrivateKey> {
+        match self {
+            Self::Private(key) => Some(key),
+            Self::Identities(_) => None,
+        }
+    }
+
+    /// Returns the RSA key, if it is one.
+    pub fn as_rsa(&self) -> Option<&RsaPrivateKey> {
+        self.as_private()?.as_rsa()
+    }
+
+    /// Returns the public half that has a SubjectPublicKeyInfo.
+    pub fn public_key(&self) -> Option<&PublicKey> {
+        Some(self.as_private()?.public_key())
+    }
+
+    /// Returns the name of its type for messages.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::Private(key) => key.key_type().name(),
+            Self::Identities(_) => "age",
+        }
+    }
+
+    /// Whether both are the same key, by their public halves.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Private(one), Self::Private(other)) => one.public_key() == other.public_key(),
+            (Self::Identities(one), Self::Identities(other)) => one.recipients == other.recipients,
+            _ => false,
+        }
+    }
+}
+
+impl From<PrivateKey> for Key {
+    fn from(key: PrivateKey) -> Self {
+        Self::Private(key)
+    }
+}
+
+/// The versions of an identity of age, in the order of their file. Files are encrypted to the last one.
+#[derive(Debug)]
+pub struct Identities {
+    all: Vec<NativeIdentity>,
+    recipients: Vec<String>,
+}
+
+impl Identities {
+    fn of_text(text: &str) -> Result<Self, String> {
+        let mut all = Vec::new();
+        for (number, line) in meaningful(text) {
+            if all.len() == VERSIONS_MAX {
+                return Err(format!(
+                    "more than {VERSIONS_MAX} identities: remove the oldest, which no file needs any more"
+                ));
+            }
+            let identity: NativeIdentity = line
+                .parse()
+                .map_err(|what| format!("line {number}: {what}"))?;
+            all.push(identity);
+        }
+        let recipients = all.iter().map(NativeIdentity::to_recipient).collect();
+        Ok(Self { all, recipients })
+    }
+
+    /// Returns the recipient of the newest version.
+    pub fn recipient(&self) -> &str {
+        self.recipients.last().map_or("", String::as_str)
+    }
+
+    /// Returns the number of the newest version. The oldest is 1.
+    pub fn version(&self) -> u32 {
+        // At most VERSIONS_MAX.
+        self.all.len() as u32
+    }
+
+    /// Returns the versions that open stanzas with this tag, with their numbers, the newest first.
+    pub(super) fn of_tag<'a>(
+        &'a self,
+        tag: &'a str,
+    ) -> impl Iterator<Item = (u32, &'a NativeIdentity)> {
+        let newest_first = (1..=self.version()).rev().zip(self.all.iter().rev());
+        newest_first.filter(move |(_, identity)| identity.stanza_tag() == tag)
+    }
+}
+
+/// Returns the lines that are neither empty nor comments, with their numbers.
+fn meaningful(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = text.lines().enumerate();
+    let lines = lines.map(|(number, line)| (number + 1, line.trim()));
+    lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+}
+
+/// The most versions of a key.
+const VERSIONS_MAX: usize = 64;
