@@ -241,7 +241,7 @@ client_crl = "crl.pem"
 [[device]]
 kind = "cpu"
 
-# Every *.pem and *.key in it, watched.
+# Every *.pem, *.key and *.jwk in it, watched.
 [[key]]
 directory = "keys"
 
@@ -249,7 +249,7 @@ directory = "keys"
 [[client]]
 identity = "*"
 keys = ["*"]
-operations = ["sign", "decrypt", "raw_private", "unwrap", "mod_exp", "random", "list"]
+operations = ["sign", "decrypt", "raw_private", "unwrap", "mac", "verify_mac", "seal", "open", "mod_exp", "random", "list"]
 
 [metrics]
 listen = "127.0.0.1:9464"

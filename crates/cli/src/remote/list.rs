@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 #[derive(Serialize)]
 struct Row {
     id: String,
-    algorithm: &'static str,
+    algorithm: String,
     /// The length of the modulus, or of the order of a curve's group.
     bits: Option<u32>,
     /// The client's rights, as `operations` of the server's configuration names them.
@@ -62,17 +62,18 @@ struct Row {
 
 impl Row {
     fn of(key: &proto::Key) -> Result<Self, Failure> {
-        let (algorithm, bits) = match &key.recipient[..] {
-            "" => {
+        let (algorithm, bits) = match (&key.recipient[..], &key.algorithm[..]) {
+            ("", "") => {
                 let public = public(key)?;
                 (public.key_type().name(), proto::bits_of(&public))
             }
-            hybrid if hybrid.starts_with("age1pq1") => ("age, ML-KEM-768 with X25519", None),
+            ("", secret) => (secret, None),
+            (hybrid, _) if hybrid.starts_with("age1pq1") => ("age, ML-KEM-768 with X25519", None),
             _ => ("age, X25519", None),
         };
         Ok(Self {
             id: key.id.clone(),
-            algorithm,
+            algorithm: algorithm.to_owned(),
             bits,
             rights: key.permissions().filter_map(name).collect(),
             device: Some(key.device.clone()).filter(|device| !device.is_empty()),
@@ -88,7 +89,7 @@ impl Row {
         };
         [
             printable(&self.id),
-            self.algorithm.into(),
+            printable(&self.algorithm),
             self.bits
                 .map_or_else(|| "-".into(), |bits| bits.to_string()),
             rights,
@@ -105,6 +106,10 @@ fn name(permission: Permission) -> Option<&'static str> {
         Permission::ModExp => Some("mod_exp"),
         Permission::Random => Some("random"),
         Permission::Unwrap => Some("unwrap"),
+        Permission::Mac => Some("mac"),
+        Permission::VerifyMac => Some("verify_mac"),
+        Permission::Seal => Some("seal"),
+        Permission::Open => Some("open"),
         Permission::Unspecified => None,
     }
 }

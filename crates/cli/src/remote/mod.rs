@@ -186,6 +186,12 @@ pub(crate) fn public(key: &proto::Key) -> Result<PublicKey, Failure> {
             key.id
         )));
     }
+    if !key.algorithm.is_empty() {
+        return Err(Failure::new(format!(
+            "key {:?} is a secret key, which has no public half",
+            key.id
+        )));
+    }
     PublicKey::from_bytes(&key.public_key)
         .map_err(|error| Failure::new(format!("the public key that the server sent: {error}")))
 }

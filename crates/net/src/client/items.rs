@@ -1,5 +1,7 @@
 //! Calls with several items: as many requests as their number and bytes need, under way at the same time.
 
+use std::fmt;
+
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tonic::Code;
 use zeroize::Zeroizing;
@@ -44,34 +46,140 @@ impl Client {
                 .sum();
             stanza.tag.len() + arguments + stanza.body.len()
         };
-        let batches = cut(stanzas, STANZAS_MAX, bytes_of);
-        let operations = batches.into_iter().map(|stanzas| {
-            let count = stanzas.len();
+        let items = self.in_batches(stanzas, (STANZAS_MAX, bytes_of), options, |stanzas| {
             let key_id = key_id.to_owned();
-            (Operation::Unwrap(proto::Unwrap { key_id, stanzas }), count)
+            Operation::Unwrap(proto::Unwrap { key_id, stanzas })
         });
-        let items = self.all_items(operations.collect(), options).await?;
+        let items = items.await?;
         let keys = items.into_iter().map(|item| {
-            let key = item.map(|(key, _)| <[u8; 16]>::try_from(&key[..]).map(Zeroizing::new));
+            let key = item.map(|made| <[u8; 16]>::try_from(&made.bytes[..]).map(Zeroizing::new));
             key?.map_err(|_| wrong("a file key of another length than 16 bytes"))
         });
         Ok(keys.collect())
     }
 
-    /// Makes requests with these numbers of items, and returns all items with the versions of the key.
-    async fn all_items(
+    /// Returns the MACs of messages by a secret key of the servers.
+    ///
+    /// # Errors
+    /// The same as for [`call`](Self::call), if a request failed as a whole.
+    pub async fn mac(
         &self,
-        operations: Vec<(Operation, usize)>,
+        key_id: &str,
+        messages: Vec<Vec<u8>>,
         options: CallOptions,
-    ) -> Result<Vec<Made>, ClientError> {
-        let calls = operations.into_iter().map(|(operation, count)| async move {
-            match self.ask(operation, options).await? {
-                Answer::Items(items) if items.len() == count => Ok(items),
-                Answer::Items(_) | Answer::Bytes(_) => Err(wrong(
-                    "a reply that does not have an item for each of the request",
-                )),
+    ) -> Result<Vec<Result<Made, ClientError>>, ClientError> {
+        self.in_batches(messages, (ITEMS_MAX, Vec::len), options, |messages| {
+            let key_id = key_id.to_owned();
+            Operation::Mac(proto::Mac { key_id, messages })
+        })
+        .await
+    }
+
+    /// Checks MACs of messages by a secret key of the servers. An error is INVALID_ARGUMENT for a MAC that is wrong.
+    ///
+    /// # Errors
+    /// The same as for [`call`](Self::call), if a request failed as a whole.
+    pub async fn verify_macs(
+        &self,
+        key_id: &str,
+        macs: Vec<proto::MacOf>,
+        options: CallOptions,
+    ) -> Result<Vec<Result<(), ClientError>>, ClientError> {
+        let bytes_of = |one: &proto::MacOf| one.message.len() + one.mac.len();
+        let items = self.in_batches(macs, (ITEMS_MAX, bytes_of), options, |macs| {
+            let key_id = key_id.to_owned();
+            Operation::VerifyMac(proto::VerifyMac { key_id, macs })
+        });
+        Ok(items
+            .await?
+            .into_iter()
+            .map(|item| item.map(drop))
+            .collect())
+    }
+
+    /// Seals plaintexts by a secret key of the servers, which choose the nonces.
+    ///
+    /// ```no_run
+    /// use oarlock_net::client::{CallOptions, Client, ClientError};
+    /// use oarlock_net::proto::{Ciphertext, Plaintext};
+    ///
+    /// async fn there_and_back(client: &Client) -> Result<(), ClientError> {
+    ///     let plaintext = Plaintext {
+    ///         plaintext: b"4111 1111 1111 1111".to_vec(),
+    ///         associated_data: b"customer 7".to_vec(),
+    ///     };
+    ///     let options = CallOptions::default();
+    ///     let sealed = client.seal("cards", vec![plaintext], options).await?.remove(0)?;
+    ///     let ciphertext = Ciphertext {
+    ///         ciphertext: sealed.bytes.to_vec(),
+    ///         associated_data: b"customer 7".to_vec(),
+    ///     };
+    ///     let opened = client.open("cards", vec![ciphertext], options).await?.remove(0)?;
+    ///     assert_eq!(&opened.bytes[..], b"4111 1111 1111 1111");
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// The same as for [`call`](Self::call), if a request failed as a whole.
+    pub async fn seal(
+        &self,
+        key_id: &str,
+        plaintexts: Vec<proto::Plaintext>,
+        options: CallOptions,
+    ) -> Result<Vec<Result<Made, ClientError>>, ClientError> {
+        let bytes_of = |one: &proto::Plaintext| one.plaintext.len() + one.associated_data.len();
+        self.in_batches(plaintexts, (ITEMS_MAX, bytes_of), options, |plaintexts| {
+            let key_id = key_id.to_owned();
+            Operation::Seal(proto::Seal { key_id, plaintexts })
+        })
+        .await
+    }
+
+    /// Opens ciphertexts that [`seal`](Self::seal) made. An error is INVALID_ARGUMENT for one that is not authentic.
+    ///
+    /// # Errors
+    /// The same as for [`call`](Self::call), if a request failed as a whole.
+    pub async fn open(
+        &self,
+        key_id: &str,
+        ciphertexts: Vec<proto::Ciphertext>,
+        options: CallOptions,
+    ) -> Result<Vec<Result<Made, ClientError>>, ClientError> {
+        let bytes_of = |one: &proto::Ciphertext| {
+            one.ciphertext.len().saturating_sub(OVERHEAD_BYTES) + one.associated_data.len()
+        };
+        self.in_batches(ciphertexts, (ITEMS_MAX, bytes_of), options, |ciphertexts| {
+            let key_id = key_id.to_owned();
+            Operation::Open(proto::Open {
+                key_id,
+                ciphertexts,
+            })
+        })
+        .await
+    }
+
+    /// Makes as many requests as items need, and returns the results of all items.
+    async fn in_batches<T>(
+        &self,
+        items: Vec<T>,
+        (most, bytes_of): (usize, impl Fn(&T) -> usize),
+        options: CallOptions,
+        operation: impl Fn(Vec<T>) -> Operation,
+    ) -> Result<Vec<Result<Made, ClientError>>, ClientError> {
+        let calls = cut(items, most, bytes_of).into_iter().map(|items| {
+            let count = items.len();
+            let operation = operation(items);
+            async move {
+                match self.ask(operation, options).await? {
+                    Answer::Items(items) if items.len() == count => Ok(items),
+                    Answer::Items(_) | Answer::Bytes(_) => Err(wrong(
+                        "a reply that does not have an item for each of the request",
+                    )),
+                }
             }
         });
+        let calls: Vec<_> = calls.collect();
         let items: Vec<Vec<proto::Item>> = stream::iter(calls)
             .buffered(UNDER_WAY_MAX)
             .try_collect()
@@ -80,12 +188,30 @@ impl Client {
     }
 }
 
-/// The result of an item and the version of its key.
-type Made = Result<(Zeroizing<Vec<u8>>, u32), ClientError>;
+/// The result of an item.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Made {
+    /// A MAC, a ciphertext or a plaintext.
+    pub bytes: Zeroizing<Vec<u8>>,
+    /// The version of the key that was used.
+    pub key_version: u32,
+}
 
-fn made(item: proto::Item) -> Made {
+impl fmt::Debug for Made {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The bytes may be a plaintext.
+        f.debug_struct("Made")
+            .field("key_version", &self.key_version)
+            .finish_non_exhaustive()
+    }
+}
+
+fn made(item: proto::Item) -> Result<Made, ClientError> {
     match item.outcome {
-        Some(item::Outcome::Result(bytes)) => Ok((Zeroizing::new(bytes), item.key_version)),
+        Some(item::Outcome::Result(bytes)) => Ok(Made {
+            bytes: Zeroizing::new(bytes),
+            key_version: item.key_version,
+        }),
         Some(item::Outcome::Failure(failure)) => Err(ClientError {
             code: Code::from(failure.code),
             message: shown(&failure.message, MESSAGE_MAX),
@@ -122,8 +248,12 @@ fn cut<T>(items: Vec<T>, most: usize, bytes_of: impl Fn(&T) -> usize) -> Vec<Vec
 
 /// The most stanzas of a request, as the protocol says.
 const STANZAS_MAX: usize = 128;
+/// The most items of a request of another kind.
+const ITEMS_MAX: usize = 1024;
 /// The most bytes of a request's items, as the protocol says.
 const BYTES_MAX: usize = 262_144;
+/// What a ciphertext has besides its plaintext, which does not count.
+const OVERHEAD_BYTES: usize = 44;
 /// What each argument of a stanza counts besides its bytes.
 const STRING_BYTES: usize = 24;
 /// The requests of one call that are under way at the same time.

@@ -15,7 +15,7 @@ mod settings;
 
 pub use self::call::Client;
 pub use self::device::RemoteDevice;
-pub use self::items::FileKey;
+pub use self::items::{FileKey, Made};
 pub use self::page::{PageDevice, PageFigures, PageRequests, SERIES_MAX};
 pub use self::settings::{CallOptions, ClientError, Fallback, Settings};
 pub use crate::proto::request::Operation;

@@ -28,7 +28,14 @@ impl Nested for ListKeysReply {
 }
 
 const NOTHING: Inside = Inside(&[]);
-/// `unwrap`, its stanzas, and their arguments.
-const REQUEST: Inside = Inside(&[(9, &Inside(&[(2, &Inside(&[(2, &NOTHING)]))]))]);
+/// `unwrap` with its stanzas and their arguments; `mac`, `verify_mac`, `seal` and `open` with their items.
+const REQUEST: Inside = Inside(&[
+    (9, &Inside(&[(2, &Inside(&[(2, &NOTHING)]))])),
+    (10, &ITEMS),
+    (11, &ITEMS),
+    (12, &ITEMS),
+    (13, &ITEMS),
+]);
+const ITEMS: Inside = Inside(&[(2, &NOTHING)]);
 /// `items`, and each of them.
 const REPLY: Inside = Inside(&[(4, &Inside(&[(1, &NOTHING)]))]);

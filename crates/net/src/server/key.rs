@@ -1,10 +1,12 @@
-//! A key of the server: a private key, or an identity of age with its older versions.
+//! A key of the server: a private key, an identity of age or a secret key, the last two with their older versions.
 
 use std::sync::Arc;
 
 use oarlock::keys::{PrivateKey, PublicKey};
 use oarlock::rsa::RsaPrivateKey;
 use oarlock_recipients::NativeIdentity;
+
+use super::secret::SecretKey;
 
 /// A key of the server. Clones share it.
 #[derive(Clone, Debug)]
@@ -13,6 +15,8 @@ pub enum Key {
     Private(PrivateKey),
     /// Identities of age, which unwrap file keys.
     Identities(Arc<Identities>),
+    /// A secret key, for MACs or ciphertexts.
+    Secret(Arc<SecretKey>),
 }
 
 impl Key {
@@ -21,6 +25,9 @@ impl Key {
     /// # Errors
     /// The reason why such a key cannot be used.
     pub(super) fn of_text(text: &str) -> Result<Option<Self>, String> {
+        if text.trim_start().starts_with('{') {
+            return Ok(Some(Self::Secret(Arc::new(SecretKey::of_text(text)?))));
+        }
         let mut lines = meaningful(text);
         let is_identity = lines.any(|(_, line)| line.starts_with(NativeIdentity::PREFIX));
         if !is_identity {
@@ -34,7 +41,7 @@ impl Key {
     pub fn as_private(&self) -> Option<&PrivateKey> {
         match self {
             Self::Private(key) => Some(key),
-            Self::Identities(_) => None,
+            Self::Identities(_) | Self::Secret(_) => None,
         }
     }
 
@@ -53,6 +60,7 @@ impl Key {
         match self {
             Self::Private(key) => key.key_type().name(),
             Self::Identities(_) => "age",
+            Self::Secret(key) => key.algorithm().name(),
         }
     }
 
@@ -61,6 +69,7 @@ impl Key {
         match (self, other) {
             (Self::Private(one), Self::Private(other)) => one.public_key() == other.public_key(),
             (Self::Identities(one), Self::Identities(other)) => one.recipients == other.recipients,
+            (Self::Secret(one), Self::Secret(other)) => one.is_same(other),
             _ => false,
         }
     }

@@ -430,7 +430,7 @@ fn chosen(
     }
 }
 
-/// Returns all regular `*.pem` and `*.key` files that are not hidden, and the number of those whose names cannot be IDs.
+/// Returns all regular `*.pem`, `*.key` and `*.jwk` files that are not hidden, and the number of those whose names cannot be IDs.
 fn files(directory: &Path) -> Result<(Vec<PathBuf>, usize), String> {
     let cannot = |error| format!("cannot be read: {error}");
     let (mut paths, mut nameless) = (Vec::new(), 0);
@@ -441,7 +441,7 @@ fn files(directory: &Path) -> Result<(Vec<PathBuf>, usize), String> {
             .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
         let is_of_a_key = path
             .extension()
-            .is_some_and(|it| it == "pem" || it == "key");
+            .is_some_and(|it| it == "pem" || it == "key" || it == "jwk");
         if !is_of_a_key || is_hidden || !path.is_file() {
             continue;
         }
@@ -624,8 +624,7 @@ fn of_file(path: &Path, what: &str) -> KeyError {
 const PROOF: &[u8] = b"oarlock: proof of a key";
 const BEGIN: &str = "-----BEGIN ";
 const DASHES: &str = "-----";
-const NO_KEY: &str =
-    "neither a private key in PEM, to which openssl pkey converts others, nor an identity of age";
+const NO_KEY: &str = "neither a private key in PEM, to which openssl pkey converts others, nor an identity of age or a JSON Web Key";
 const FILE_BYTES_MAX: usize = 1 << 18;
 /// The mode bits that let users other than the owner and the group read or write.
 const OTHERS: u32 = 0o006;

@@ -27,6 +27,7 @@ mod observe;
 pub mod operation;
 mod outbox;
 mod page;
+pub mod secret;
 mod service;
 pub mod signature;
 

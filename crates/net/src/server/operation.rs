@@ -10,10 +10,11 @@ use zeroize::{Zeroize, Zeroizing};
 use super::access::{Operation, Rights};
 use super::config::ID_BYTES_MAX;
 use super::dispatch::{Origin, Refusal, Work, refusal_of};
-use super::items::{self, Batch};
+use super::items::{self, Batch, OfSecret};
 use super::key::Key;
 use super::keys::Keys;
 use super::outbox::REPLY_BYTES;
+use super::secret::SecretAlgorithm;
 use super::signature::{MESSAGE_BYTES_MAX, Signature};
 use crate::proto;
 
@@ -46,14 +47,19 @@ pub fn subject(request: &proto::Request) -> Option<(Operation, &str)> {
         Asked::ModExp(_) => (Operation::ModExp, ""),
         Asked::Random(_) => (Operation::Random, ""),
         Asked::Unwrap(unwrap) => (Operation::Unwrap, &unwrap.key_id),
+        Asked::Mac(mac) => (Operation::Mac, &mac.key_id),
+        Asked::VerifyMac(verify) => (Operation::VerifyMac, &verify.key_id),
+        Asked::Seal(seal) => (Operation::Seal, &seal.key_id),
+        Asked::Open(open) => (Operation::Open, &open.key_id),
     })
 }
 
 /// Returns the bytes that a request makes the server hold until its reply is read: those of the reply, those of a message
 /// to be signed, and those of several items.
 pub(super) fn kept_bytes(request: &proto::Request) -> usize {
+    use proto::request::Operation as Asked;
     match &request.operation {
-        Some(proto::request::Operation::Sign(sign)) => {
+        Some(Asked::Sign(sign)) => {
             let signature = match sign.scheme() {
                 proto::SignatureScheme::MlDsa44
                 | proto::SignatureScheme::MlDsa65
@@ -64,12 +70,12 @@ pub(super) fn kept_bytes(request: &proto::Request) -> usize {
             let message = sign.digest.len().min(MESSAGE_BYTES_MAX);
             REPLY_BYTES + signature + message.saturating_sub(DIGEST_BYTES_MAX)
         }
-        Some(proto::request::Operation::Random(random)) => {
-            REPLY_BYTES + (random.bytes as usize).min(RANDOM_BYTES_MAX)
-        }
-        Some(proto::request::Operation::Unwrap(unwrap)) => {
-            REPLY_BYTES + items::unwrap_bytes(unwrap)
-        }
+        Some(Asked::Random(random)) => REPLY_BYTES + (random.bytes as usize).min(RANDOM_BYTES_MAX),
+        Some(Asked::Unwrap(unwrap)) => REPLY_BYTES + items::unwrap_bytes(unwrap),
+        Some(Asked::Mac(mac)) => REPLY_BYTES + mac.kept_bytes(),
+        Some(Asked::VerifyMac(verify)) => REPLY_BYTES + verify.kept_bytes(),
+        Some(Asked::Seal(seal)) => REPLY_BYTES + seal.kept_bytes(),
+        Some(Asked::Open(open)) => REPLY_BYTES + open.kept_bytes(),
         _ => REPLY_BYTES,
     }
 }
@@ -82,6 +88,7 @@ pub(super) fn listed_bytes(key: &Key) -> usize {
             _ => REPLY_BYTES,
         },
         Key::Identities(identities) => REPLY_BYTES + identities.recipient().len(),
+        Key::Secret(_) => REPLY_BYTES,
     }
 }
 
@@ -93,6 +100,12 @@ pub(super) fn serves(key: &Key, operation: Operation) -> bool {
             key.as_rsa().is_some()
         }
         (Key::Identities(_), Operation::Unwrap) => true,
+        (Key::Secret(key), Operation::Mac | Operation::VerifyMac) => {
+            key.algorithm() != SecretAlgorithm::Aead
+        }
+        (Key::Secret(key), Operation::Seal | Operation::Open) => {
+            key.algorithm() == SecretAlgorithm::Aead
+        }
         _ => false,
     }
 }
@@ -153,6 +166,10 @@ pub fn prepare(
         (Some(Asked::Unwrap(asked)), Some(key)) => {
             return Ok(Prepared::Items(items::unwrap(asked, key)?));
         }
+        (Some(Asked::Mac(asked)), Some(key)) => return of_secret(asked, key),
+        (Some(Asked::VerifyMac(asked)), Some(key)) => return of_secret(asked, key),
+        (Some(Asked::Seal(asked)), Some(key)) => return of_secret(asked, key),
+        (Some(Asked::Open(asked)), Some(key)) => return of_secret(asked, key),
         (Some(Asked::Random(random)), _) => {
             return match random.bytes as usize {
                 bytes @ 1..=RANDOM_BYTES_MAX => Ok(Prepared::Random(bytes)),
@@ -169,6 +186,10 @@ pub fn prepare(
         origin: Origin::Server,
         reverses: false,
     })
+}
+
+fn of_secret(asked: &mut impl OfSecret, key: &Key) -> Result<Prepared, Refusal> {
+    items::of_secret(asked, key).map(Prepared::Items)
 }
 
 fn of_rsa(request: Result<PublicKeyRequest, Error>) -> Result<Work, Refusal> {
@@ -214,6 +235,10 @@ pub(super) fn unfit(id: &str, key: &Key, taken: &str) -> Refusal {
     let only = match key {
         Key::Private(_) => "which only signs",
         Key::Identities(_) => "which only unwraps",
+        Key::Secret(key) if key.algorithm() == SecretAlgorithm::Aead => {
+            "which only seals and opens"
+        }
+        Key::Secret(_) => "which only makes and verifies MACs",
     };
     Refusal::repeating(
         Code::InvalidArgument,
@@ -412,6 +437,10 @@ pub(crate) fn name(operation: Operation) -> &'static str {
         Operation::ModExp => "mod_exp",
         Operation::Random => "random",
         Operation::Unwrap => "unwrap",
+        Operation::Mac => "mac",
+        Operation::VerifyMac => "verify_mac",
+        Operation::Seal => "seal",
+        Operation::Open => "open",
         Operation::List => "list",
     }
 }

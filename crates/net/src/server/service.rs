@@ -202,6 +202,10 @@ impl Caller {
             (Operation::Decrypt, proto::Permission::Decrypt),
             (Operation::RawPrivate, proto::Permission::RawPrivate),
             (Operation::Unwrap, proto::Permission::Unwrap),
+            (Operation::Mac, proto::Permission::Mac),
+            (Operation::VerifyMac, proto::Permission::VerifyMac),
+            (Operation::Seal, proto::Permission::Seal),
+            (Operation::Open, proto::Permission::Open),
         ];
         let allowed = named.into_iter().filter(|(operation, _)| {
             self.rights.allows_operation(*operation) && operation::serves(key, *operation)
@@ -523,9 +527,10 @@ fn entry_of(id: &str, key: &Key, permissions: Vec<i32>) -> Result<proto::Key, St
     let public = key.public_key();
     let spki = public.map(|public| public.to_spki_der()).transpose();
     let device = key.as_rsa().and_then(|rsa| rsa.held_by());
-    let (recipient, version) = match key {
-        Key::Private(_) => ("", 0),
-        Key::Identities(identities) => (identities.recipient(), identities.version()),
+    let (recipient, version, algorithm) = match key {
+        Key::Private(_) => ("", 0, ""),
+        Key::Identities(identities) => (identities.recipient(), identities.version(), ""),
+        Key::Secret(key) => ("", key.version(), key.algorithm().name()),
     };
     Ok(proto::Key {
         id: id.to_owned(),
@@ -537,6 +542,7 @@ fn entry_of(id: &str, key: &Key, permissions: Vec<i32>) -> Result<proto::Key, St
         device: device.unwrap_or_default().to_owned(),
         recipient: recipient.to_owned(),
         version,
+        algorithm: algorithm.to_owned(),
     })
 }
 

@@ -231,6 +231,14 @@ pub enum Operation {
     Random,
     /// The file keys in stanzas of age files.
     Unwrap,
+    /// MACs of messages.
+    Mac,
+    /// Whether MACs are right.
+    VerifyMac,
+    /// Ciphertexts of plaintexts.
+    Seal,
+    /// Plaintexts of ciphertexts.
+    Open,
     /// The list of the keys that the client may use.
     List,
 }
@@ -239,7 +247,14 @@ impl Operation {
     /// Whether it uses a key of the server.
     pub fn needs_key(self) -> bool {
         match self {
-            Self::Sign | Self::Decrypt | Self::RawPrivate | Self::Unwrap => true,
+            Self::Sign
+            | Self::Decrypt
+            | Self::RawPrivate
+            | Self::Unwrap
+            | Self::Mac
+            | Self::VerifyMac
+            | Self::Seal
+            | Self::Open => true,
             Self::ModExp | Self::Random | Self::List => false,
         }
     }

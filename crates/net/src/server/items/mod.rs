@@ -1,4 +1,4 @@
-//! Requests with several items: a batch of stanzas of one key.
+//! Requests with several items for one key: stanzas, messages, plaintexts or ciphertexts.
 //!
 //! ```text
 //! examine   bounds the batch and cuts it into parts of a millisecond at most
@@ -10,6 +10,7 @@
 //! whole request, so that its client can send it again.
 
 mod join;
+mod secret;
 mod unwrap;
 
 use std::fmt;
@@ -22,6 +23,7 @@ use tonic::Code;
 use zeroize::Zeroizing;
 
 pub(super) use self::join::Join;
+pub(super) use self::secret::{OfSecret, of_secret};
 pub(super) use self::unwrap::{unwrap, unwrap_bytes};
 use super::dispatch::{Refusal, Work};
 

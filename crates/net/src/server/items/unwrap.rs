@@ -39,7 +39,7 @@ pub fn unwrap(asked: &mut proto::Unwrap, key: &Key) -> Result<Batch, Refusal> {
     match (key, key.as_rsa()) {
         (Key::Identities(identities), _) => Ok(by_identities(identities, stanzas.collect())),
         (Key::Private(_), Some(rsa)) => by_rsa(rsa, stanzas),
-        (Key::Private(_), None) => {
+        (Key::Private(_), None) | (Key::Secret(_), _) => {
             let taken = "unwrap takes identities of age and RSA keys";
             Err(unfit(&asked.key_id, key, taken))
         }

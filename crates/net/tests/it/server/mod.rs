@@ -3,6 +3,7 @@
 mod examples;
 pub mod host;
 mod operations;
+mod secrets;
 mod signatures;
 mod trials;
 mod unwrap;
