@@ -10,6 +10,7 @@ mod relay_curves;
 mod top;
 mod trust;
 mod unwrap;
+mod watching;
 
 use std::collections::HashMap;
 use std::fs::{self, File};
