@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::io::Read;
 
-use ::age::Recipient;
+use ::age::{Identity, Recipient};
 use age_core::format::{FileKey, Stanza, grease_the_joint, is_arbitrary_string, read, write};
 use age_core::primitives::hkdf;
 use age_core::secrecy::ExposeSecret as _;
@@ -13,9 +13,9 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-use super::hybrid::POST_QUANTUM_LABEL;
+use super::hybrid::{self, POST_QUANTUM_LABEL};
 use crate::Error;
-use crate::bytes::read_some;
+use crate::bytes::{random, read_some};
 
 /// The first line of every file of this version.
 pub const VERSION_LINE: &[u8] = b"age-encryption.org/v1\n";
@@ -30,12 +30,53 @@ pub struct Header {
 }
 
 impl Header {
-    pub(super) fn new(recipients: &[&dyn Recipient], file_key: &FileKey) -> Result<Self, Error> {
-        let mut stanzas = wrap(recipients, file_key)?;
+    /// Wraps a file key for all `recipients`.
+    ///
+    /// # Errors
+    /// [`Error::NoRecipient`], [`Error::Recipient`], [`Error::MixedPostQuantum`].
+    pub fn new(recipients: &[&dyn Recipient], file_key: &FileKey) -> Result<Self, Error> {
+        let mut stanzas = wrap(recipients, file_key, None)?;
         if !is_scrypt(&stanzas) {
             // An unknown stanza exposes readers that fail on one early.
             stanzas.push(grease_the_joint());
         }
+        Self::encode(stanzas, file_key)
+    }
+
+    /// Returns another header for the payload of this one, whose file key is `file_key`: for `recipients`, and with
+    /// `keeps_others` also for those that this header has. Where a stanza that opens nothing can make up the difference, the
+    /// new header is as long as this one, so that the payload need not move.
+    ///
+    /// Anyone who could open the file before can still open a copy of it: the file key stays the same.
+    ///
+    /// # Errors
+    /// [`Error::HeaderMac`] if the file key is that of another file; those of
+    /// [`Encryptor::new`](super::Encryptor::new), also if a recipient excludes one that is kept.
+    pub fn rewrap(
+        &self,
+        recipients: &[&dyn Recipient],
+        keeps_others: bool,
+        file_key: &FileKey,
+    ) -> Result<Self, Error> {
+        self.verify(file_key)?;
+        let mut stanzas = wrap(recipients, file_key, keeps_others.then_some(self))?;
+        if is_scrypt(&stanzas) {
+            return Self::encode(stanzas, file_key);
+        }
+        let header = Self::encode(std::mem::take(&mut stanzas), file_key)?;
+        let Some(missing) = self.encoded.len().checked_sub(header.encoded.len()) else {
+            return Ok(header);
+        };
+        stanzas = header.stanzas;
+        match filler(missing)? {
+            Some(filler) => stanzas.push(filler),
+            None if missing > 0 => stanzas.push(grease_the_joint()),
+            None => {}
+        }
+        Self::encode(stanzas, file_key)
+    }
+
+    fn encode(stanzas: Vec<Stanza>, file_key: &FileKey) -> Result<Self, Error> {
         let mut encoded = VERSION_LINE.to_vec();
         for stanza in &stanzas {
             let Stanza { tag, args, body } = stanza;
@@ -107,11 +148,33 @@ impl Header {
         }
     }
 
+    /// Returns the file key, which the first of `identities` that fits a stanza finds, and checks the MAC with it.
+    ///
+    /// # Errors
+    /// [`Error::NoMatchingIdentity`], [`Error::WrongPassphrase`], [`Error::ExcessiveWork`] or [`Error::Identity`] if no identity
+    /// opens it; [`Error::HeaderMac`].
+    pub fn unwrap(&self, identities: &[&dyn Identity]) -> Result<FileKey, Error> {
+        let file_key = identities
+            .iter()
+            .find_map(|identity| identity.unwrap_stanzas(&self.stanzas))
+            .ok_or(Error::NoMatchingIdentity)?
+            .map_err(|error| match error {
+                ::age::DecryptError::DecryptionFailed if self.is_scrypt() => Error::WrongPassphrase,
+                ::age::DecryptError::DecryptionFailed | ::age::DecryptError::NoMatchingKeys => {
+                    Error::NoMatchingIdentity
+                }
+                ::age::DecryptError::ExcessiveWork { target, .. } => Error::ExcessiveWork(target),
+                other => Error::Identity(other),
+            })?;
+        self.verify(&file_key)?;
+        Ok(file_key)
+    }
+
     /// Checks the MAC with the file key.
     ///
     /// # Errors
     /// [`Error::HeaderMac`] if it does not match.
-    pub(super) fn verify(&self, file_key: &FileKey) -> Result<(), Error> {
+    pub fn verify(&self, file_key: &FileKey) -> Result<(), Error> {
         let end = self.encoded.len() - ENCODED_MAC_BYTES - 2;
         mac_key(file_key)
             .chain_update(&self.encoded[..end])
@@ -136,8 +199,13 @@ impl Header {
     /// Returns the kinds of the recipients, in the file's order. Stanzas that open nothing, and only keep readers tolerant
     /// of unknown kinds, are left out.
     pub fn recipient_kinds(&self) -> impl Iterator<Item = &str> {
-        let kinds = self.stanzas.iter().map(|stanza| &*stanza.tag);
-        kinds.filter(|kind| !kind.ends_with(GREASE))
+        self.wrapped().map(|stanza| &*stanza.tag)
+    }
+
+    /// Returns the stanzas that have the file key.
+    fn wrapped(&self) -> impl Iterator<Item = &Stanza> {
+        let stanzas = self.stanzas.iter();
+        stanzas.filter(|stanza| !stanza.tag.ends_with(GREASE))
     }
 
     /// Whether a passphrase opens it.
@@ -146,11 +214,27 @@ impl Header {
     }
 }
 
-/// Wraps the file key for all recipients. They must agree on their labels (age v1, "Recipient labels" of its plugin
-/// protocol), because some kinds must stand alone.
-fn wrap(recipients: &[&dyn Recipient], file_key: &FileKey) -> Result<Vec<Stanza>, Error> {
+/// Wraps the file key for all recipients, and keeps the stanzas of an earlier header of it. They must agree on their labels (age
+/// v1, "Recipient labels" of its plugin protocol), because some kinds must stand alone.
+fn wrap(
+    recipients: &[&dyn Recipient],
+    file_key: &FileKey,
+    earlier: Option<&Header>,
+) -> Result<Vec<Stanza>, Error> {
     let mut all = Vec::new();
     let mut labels: Option<HashSet<String>> = None;
+    if let Some(earlier) = earlier {
+        all.extend(earlier.wrapped().map(|stanza| Stanza {
+            tag: stanza.tag.clone(),
+            args: stanza.args.clone(),
+            body: stanza.body.clone(),
+        }));
+        // A stanza does not have the labels of its recipient. Those of plugins are taken for none.
+        let is_post_quantum = all.iter().any(|it: &Stanza| it.tag == hybrid::STANZA_TAG);
+        labels = Some(HashSet::from_iter(
+            is_post_quantum.then(|| POST_QUANTUM_LABEL.to_owned()),
+        ));
+    }
     for recipient in recipients {
         let (stanzas, its_labels) = recipient
             .wrap_file_key(file_key)
@@ -186,6 +270,34 @@ fn wrap(recipients: &[&dyn Recipient], file_key: &FileKey) -> Result<Vec<Stanza>
         return Err(Error::Recipient(error));
     }
     Ok(all)
+}
+
+/// Returns a stanza that opens nothing and has `bytes` bytes in the file; `None` if none of that length is made.
+fn filler(bytes: usize) -> Result<Option<Stanza>, Error> {
+    const MARKS: usize = "-> \n\n".len();
+    const TAG_CHARACTERS: usize = 4;
+    let Some(room) = bytes.checked_sub(MARKS + GREASE.len()) else {
+        return Ok(None);
+    };
+    if !(1..=FILLER_BYTES_MAX).contains(&room) {
+        return Ok(None);
+    }
+    let mut noise = vec![0; room];
+    random(&mut noise)?;
+    let text = BASE64_STANDARD_NO_PAD.encode(noise);
+    // A space stands between the tag and an argument of one character or more.
+    let (tag, argument) = match room.checked_sub(TAG_CHARACTERS + 1) {
+        None | Some(0) => (&text[..room], None),
+        Some(rest) => (
+            &text[..TAG_CHARACTERS],
+            Some(&text[TAG_CHARACTERS..][..rest]),
+        ),
+    };
+    Ok(Some(Stanza {
+        tag: format!("{tag}{GREASE}"),
+        args: argument.map(str::to_owned).into_iter().collect(),
+        body: Vec::new(),
+    }))
 }
 
 fn is_scrypt(stanzas: &[Stanza]) -> bool {
@@ -274,6 +386,8 @@ impl<'a, R: Read> Lines<'a, R> {
 
 /// The suffix of the kind of a stanza that opens nothing.
 const GREASE: &str = "-grease";
+/// The most that a stanza is to make up in length: one recipient of the post-quantum type, and one more of any.
+const FILLER_BYTES_MAX: usize = 4 << 10;
 const MAC_PREFIX: &[u8] = b"---";
 const MAC_BYTES: usize = 32;
 /// The length of the MAC in base64 without padding.

@@ -47,7 +47,7 @@ impl Encryptor {
     /// [`Error::NoRecipient`]; [`Error::Recipient`] if one cannot wrap the key, or if some exclude each other, as a
     /// passphrase excludes all others; [`Error::MixedPostQuantum`]; [`Error::Random`].
     pub fn new(recipients: &[&dyn Recipient], cpu: Cpu) -> Result<Self, Error> {
-        let file_key = FileKey::try_init_with_mut(|key: &mut [u8; FILE_KEY_BYTES]| random(key))?;
+        let file_key = generate_file_key()?;
         let header = Header::new(recipients, &file_key)?;
         let mut nonce = [0; NONCE_BYTES];
         random(&mut nonce)?;
@@ -58,6 +58,14 @@ impl Encryptor {
             payload: Payload::new(&file_key, &nonce, Direction::Encrypt, cpu),
         })
     }
+}
+
+/// Returns a random file key.
+///
+/// # Errors
+/// [`Error::Random`].
+pub fn generate_file_key() -> Result<FileKey, Error> {
+    FileKey::try_init_with_mut(|key: &mut [u8; FILE_KEY_BYTES]| random(key))
 }
 
 /// A file after its header has been read and verified.
@@ -94,21 +102,7 @@ impl Decryptor {
         identities: &[&dyn Identity],
         cpu: Cpu,
     ) -> Result<Self, Error> {
-        let file_key = identities
-            .iter()
-            .find_map(|identity| identity.unwrap_stanzas(&header.stanzas))
-            .ok_or(Error::NoMatchingIdentity)?
-            .map_err(|error| match error {
-                ::age::DecryptError::DecryptionFailed if header.is_scrypt() => {
-                    Error::WrongPassphrase
-                }
-                ::age::DecryptError::DecryptionFailed | ::age::DecryptError::NoMatchingKeys => {
-                    Error::NoMatchingIdentity
-                }
-                ::age::DecryptError::ExcessiveWork { target, .. } => Error::ExcessiveWork(target),
-                other => Error::Identity(other),
-            })?;
-        header.verify(&file_key)?;
+        let file_key = header.unwrap(identities)?;
         let mut nonce = [0; NONCE_BYTES];
         let at = header.encoded.len() as u64;
         read_exact(input, &mut nonce, at)?;

@@ -46,7 +46,8 @@ pub struct Payload {
 }
 
 impl Payload {
-    pub(super) fn new(
+    /// Derives the key of the payload after `nonce` from the file key.
+    pub fn new(
         file_key: &FileKey,
         nonce: &[u8; NONCE_BYTES],
         direction: Direction,

@@ -8,8 +8,8 @@ use std::thread;
 
 use age::x25519;
 use oarlock_file::age::{
-    CHUNK_BYTES, Decryptor, Encryptor, Header, SEALED_CHUNK_BYTES, TAG_BYTES, armored, hybrid,
-    plain_bytes,
+    CHUNK_BYTES, Decryptor, Encryptor, Header, SEALED_CHUNK_BYTES, TAG_BYTES, armored,
+    generate_file_key, hybrid, plain_bytes,
 };
 use oarlock_file::{Cache, Ends, Error, Format, Watch, run};
 use oarlock_testing::noise;
@@ -533,4 +533,81 @@ fn flipped(data: &[u8], at: usize) -> Vec<u8> {
     let mut flipped = data.to_vec();
     flipped[at] ^= 1;
     flipped
+}
+
+/// The header changes and the payload does not, at the same place in the file where the lengths allow it.
+#[test]
+fn a_header_is_wrapped_for_others() {
+    let [old, new, third] = [(); 3].map(|()| x25519::Identity::generate());
+    let plain = noise(3 * CHUNK_BYTES + 5);
+    let as_dyn = |it: &x25519::Identity| Box::new(it.to_public()) as Box<dyn age::Recipient>;
+    for _ in 0..20 {
+        // With a stanza of random length that opens nothing, as every file of ours has one.
+        let ours = encrypt(&old.to_public(), &plain, Way::Files);
+        let theirs = age::encrypt(&old.to_public(), &plain).unwrap();
+        for sealed in [ours, theirs] {
+            let header = Header::read(&mut &sealed[..]).unwrap();
+            let payload = &sealed[header.encoded.len()..];
+            let file_key = header.unwrap(&[&old]).unwrap();
+            let cases = [
+                (vec![&new], false, vec![&new], vec![&old, &third]),
+                (vec![&new], true, vec![&old, &new], vec![&third]),
+                (vec![&new, &third], false, vec![&new, &third], vec![&old]),
+                (vec![], true, vec![&old], vec![&new, &third]),
+            ];
+            for (added, keeps_others, good, bad) in cases {
+                let recipients: Vec<_> = added.iter().map(|it| as_dyn(it)).collect();
+                let recipients: Vec<_> = recipients.iter().map(|it| &**it).collect();
+                let wrapped = header.rewrap(&recipients, keeps_others, &file_key).unwrap();
+                assert_eq!(wrapped.recipient_kinds().count(), good.len());
+                if good.len() == 1 {
+                    assert_eq!(wrapped.encoded.len(), header.encoded.len());
+                }
+                let again = [&wrapped.encoded, payload].concat();
+                for identity in good {
+                    assert!(age::decrypt(identity, &again).unwrap() == plain);
+                }
+                for identity in bad {
+                    assert!(age::decrypt(identity, &again).is_err());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_header_is_not_wrapped_with_another_key_or_a_mix() {
+    let identity = x25519::Identity::generate();
+    let sealed = encrypt(&identity.to_public(), b"attack at dawn", Way::Files);
+    let header = Header::read(&mut &sealed[..]).unwrap();
+    let file_key = header.unwrap(&[&identity]).unwrap();
+    let foreign = generate_file_key().unwrap();
+    let rewrap = |recipient: &dyn age::Recipient, keeps_others, file_key| {
+        let wrapped = header.rewrap(&[recipient], keeps_others, file_key);
+        wrapped.map(|it| it.encoded.len())
+    };
+    let another = identity.to_public();
+    let result = rewrap(&another, false, &foreign);
+    assert!(matches!(result, Err(Error::HeaderMac)), "{result:?}");
+    let result = header.rewrap(&[], false, &file_key).map(|it| it.bytes());
+    assert!(matches!(result, Err(Error::NoRecipient)), "{result:?}");
+    let hybrid = hybrid::Identity::generate().unwrap();
+    let recipient = hybrid.to_public();
+    let result = rewrap(&recipient, true, &file_key);
+    assert!(matches!(result, Err(Error::MixedPostQuantum)), "{result:?}");
+    // From a longer header to a shorter one, the difference is made up.
+    let recipient: &dyn age::Recipient = &recipient;
+    let longer = header.rewrap(&[recipient], false, &file_key).unwrap();
+    assert!(longer.encoded.len() > header.encoded.len() + 1000);
+    assert!(longer.unwrap(&[&hybrid]).is_ok());
+    let back = longer.rewrap(&[&another], false, &file_key).unwrap();
+    assert_eq!(back.encoded.len(), longer.encoded.len());
+    let again = [&back.encoded, &sealed[header.encoded.len()..]].concat();
+    assert_eq!(age::decrypt(&identity, &again).unwrap(), b"attack at dawn");
+    let result = longer.rewrap(&[&another], true, &file_key);
+    let result = result.map(|it| it.bytes());
+    assert!(matches!(result, Err(Error::MixedPostQuantum)), "{result:?}");
+    let passphrase = age::scrypt::Recipient::new("correct horse".to_owned().into());
+    let result = rewrap(&passphrase, true, &file_key);
+    assert!(matches!(result, Err(Error::Recipient(_))), "{result:?}");
 }
