@@ -10,6 +10,10 @@ __all__ = [
     "CBC",
     "CTR",
     "HMAC",
+    "AgeHeader",
+    "AgeIdentities",
+    "AgeKey",
+    "AgePayload",
     "AgeReader",
     "AgeWriter",
     "AuthenticationFailed",
@@ -167,6 +171,36 @@ def open_many(
     associated_data: Any | None = None,
     algorithm: str | None = None,
 ) -> ColumnResult: ...
+
+@final
+class AgeHeader:
+    @staticmethod
+    def parse(data: Buffer) -> AgeHeader | None: ...
+    @property
+    def size(self, /) -> int: ...
+    @property
+    def stanzas(self, /) -> list[tuple[str, list[str], bytes]]: ...
+    def accept(self, /, file_key: Buffer) -> AgeKey: ...
+
+@final
+class AgeIdentities:
+    def __new__(cls, texts: list[str]) -> AgeIdentities: ...
+    @staticmethod
+    def generate() -> AgeIdentities: ...
+    @property
+    def recipient(self, /) -> str | None: ...
+    def unwrap(self, /, header: AgeHeader) -> AgeKey: ...
+
+@final
+class AgeKey:
+    def __new__(cls) -> AgeKey: ...
+    def wrap(self, /, recipients: list[str], earlier: AgeHeader | None = None, keep: bool = False) -> bytes: ...
+    def payload(self, /, nonce: Buffer) -> AgePayload: ...
+
+@final
+class AgePayload:
+    def seal(self, /, first: int, is_end: bool, buffer: Buffer) -> None: ...
+    def open(self, /, first: int, is_end: bool, buffer: Buffer) -> None: ...
 
 @final
 class AgeReader:

@@ -1,8 +1,10 @@
 //! age files: a reader at any position, and a writer. Chunks of one call are opened or sealed on all CPUs.
 
 mod keys;
+mod parts;
 
 pub use self::keys::is_secret;
+pub use self::parts::{AgeHeader, AgeIdentities, AgeKey, AgePayload};
 
 use std::fs::File;
 use std::io::{ErrorKind, Write as _};

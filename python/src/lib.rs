@@ -42,7 +42,9 @@ mod _oarlock {
     #[pymodule_export]
     use super::aead::{AesGcm, ChaCha20Poly1305, generate_key};
     #[pymodule_export]
-    use super::age::{AgeReader, AgeWriter, is_secret};
+    use super::age::{
+        AgeHeader, AgeIdentities, AgeKey, AgePayload, AgeReader, AgeWriter, is_secret,
+    };
     #[pymodule_export]
     use super::cipher::{Cbc, Ctr};
     #[pymodule_export]
