@@ -1,5 +1,6 @@
 import os
 import random
+import subprocess
 
 import pytest
 
@@ -10,3 +11,40 @@ def rng():
     seed = int(os.environ.get("OARLOCK_TEST_SEED", random.getrandbits(32)))
     print(f"OARLOCK_TEST_SEED={seed}")
     return random.Random(seed)
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """Ray on this machine. Workers inherit the variables that s3fs reads."""
+    import ray
+
+    patch = pytest.MonkeyPatch()
+    for name, value in (
+        ("AWS_ACCESS_KEY_ID", "testing"),
+        ("AWS_SECRET_ACCESS_KEY", "testing"),
+        ("AWS_DEFAULT_REGION", "us-east-1"),
+        ("AWS_CONFIG_FILE", "/dev/null"),
+        ("AWS_SHARED_CREDENTIALS_FILE", "/dev/null"),
+        ("RAY_USAGE_STATS_ENABLED", "0"),
+    ):
+        patch.setenv(name, value)
+    context = ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=100 << 20)
+    yield context
+    ray.shutdown()
+    patch.undo()
+
+
+@pytest.fixture(scope="session")
+def keys(tmp_path_factory):
+    """Identity files, their texts and recipients."""
+    from oarlock.command import find_command
+
+    folder = tmp_path_factory.mktemp("keys")
+    made = []
+    for name in ("old", "new"):
+        path = folder / f"{name}.txt"
+        subprocess.run((find_command(), "keygen", "-o", path), check=True, capture_output=True)
+        identity = path.read_text().split()[-1]
+        recipient = next(word for word in path.read_text().split() if word.startswith("age1"))
+        made.append((str(path), identity, recipient))
+    return made

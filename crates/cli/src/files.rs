@@ -2,6 +2,7 @@
 
 use crate::age::{decrypt, encrypt, inspect, keygen};
 use crate::failure::Failure;
+use crate::fleet;
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
@@ -17,6 +18,9 @@ pub(crate) enum Command {
     /// Show what an age file reveals without a key: kinds of recipients, sizes
     #[command(after_help = inspect::EXAMPLES)]
     Inspect(inspect::Args),
+    /// Encrypt, decrypt or rotate whole folders and buckets on a Ray cluster; needs the Python package
+    #[command(after_help = fleet::EXAMPLES)]
+    Fleet(fleet::Args),
 }
 
 impl Command {
@@ -26,6 +30,7 @@ impl Command {
             Self::Decrypt(args) => decrypt::run(args),
             Self::Keygen(args) => keygen::run(args),
             Self::Inspect(args) => inspect::run(args),
+            Self::Fleet(args) => fleet::run(args),
         }
     }
 }

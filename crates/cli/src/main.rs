@@ -13,7 +13,7 @@
 //! colours.rs    colours, if a terminal has them
 //!
 //! files.rs      the commands of the feature `age`   programs.rs, servers.rs     those of these features
-//! age/          encrypt, decrypt, keygen, inspect: age files
+//! age/          encrypt, decrypt, keygen, inspect: age files    fleet.rs   on many machines, by Python
 //! devices/      what this machine has, self-tested  top/          what is running
 //! run/          one command with the provider       provider/     the provider for the whole machine
 //! doctor/       whether programs will use it
@@ -52,6 +52,8 @@ mod enc;
 mod failure;
 #[cfg(feature = "age")]
 mod files;
+#[cfg(feature = "age")]
+mod fleet;
 mod folder;
 mod help;
 mod input;

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::common::age::Home;
 use crate::common::terminal::on_a_terminal;
-use crate::common::{assert_fails, oarlock, run, stderr};
+use crate::common::{assert_fails, oarlock, run, stderr, write_program};
 
 #[test]
 fn typing_errors_are_told_with_what_was_meant() {
@@ -171,4 +171,24 @@ fn colours_are_a_terminals_alone() {
         let next = pair[1].split(' ').next().unwrap_or_default();
         assert!(pair[0].len() + 1 + next.len() > 60, "{pair:?}");
     }
+}
+
+/// `fleet` continues as Python, with its arguments as they are.
+#[test]
+fn fleet_is_pythons() {
+    let home = Home::new();
+    let folder = home.path("bin");
+    fs::create_dir(&folder).unwrap();
+    write_program(
+        &folder.join("python3"),
+        "#!/bin/sh\nshift 2\nprintf '%s|' \"$@\"\nexit 5\n",
+    );
+    let mut fleet = home.oarlock(&["fleet", "encrypt", "--help", "-r", "a b", "--", "--json"]);
+    let output = run(fleet.env("PATH", &folder), b"");
+    assert_eq!(output.status.code(), Some(5), "{}", stderr(&output));
+    assert_eq!(output.stdout, b"encrypt|--help|-r|a b|--|--json|");
+
+    let mut fleet = home.oarlock(&["fleet", "encrypt"]);
+    let output = run(fleet.env("PATH", home.path("nowhere")), b"");
+    assert_fails(&output, 1, &["python3", "pip install 'oarlock[ray]'"]);
 }

@@ -399,3 +399,26 @@ const BODY_LINE_BYTES: usize = 64;
 const HEADER_BYTES_MAX: usize = 16 << 20;
 const STANZAS_MAX: usize = 1 << 16;
 const WORDS_MAX: usize = 4 * STANZAS_MAX;
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_stanza_is_made_of_every_length() {
+        for bytes in (0..300).chain([1000, FILLER_BYTES_MAX, 2 * FILLER_BYTES_MAX]) {
+            let Some(Stanza { tag, args, body }) = filler(bytes).unwrap() else {
+                assert!(!(13..=FILLER_BYTES_MAX).contains(&bytes), "{bytes}");
+                continue;
+            };
+            let written =
+                cookie_factory::gen_simple(write::age_stanza(&tag, &args, &body), Vec::new());
+            let written = written.unwrap();
+            assert_eq!(written.len(), bytes);
+            let (rest, read) = read::age_stanza(&written).unwrap();
+            assert!(rest.is_empty() && read.tag.ends_with(GREASE));
+        }
+    }
+}

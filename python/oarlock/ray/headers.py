@@ -1,0 +1,106 @@
+"""Headers that are replaced where they are: new ones as long as the old ones, in files of a local folder.
+
+A file without a whole header cannot be opened by anybody, and a write may stop in the middle of one. So new
+headers are written to a journal first, and the next job on the folder finishes what a journal tells of.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import stat
+
+from .objects import Changed, Failed, parts_of
+
+_PREFIX = "headers-"
+#: Bytes after the header that tell a file from another one: the payload's nonce and a part of the first chunk.
+_FOLLOWING_BYTES = 32
+_JOURNAL_BYTES_MAX = 1 << 30
+
+
+def replace(store, items):
+    """Replace the headers of files. The caller holds the lock.
+
+    Return for each file its new version, or the exception that it failed with.
+    """
+    results = [None] * len(items)
+    with contextlib.ExitStack() as stack:
+        opened, lines = {}, []
+        for index, item in enumerate(items):
+            try:
+                source = stack.enter_context(contextlib.closing(store.source(item.entry, os.O_RDWR)))
+            except (OSError, Changed, Failed) as error:
+                results[index] = error
+                continue
+            opened[index] = source.descriptor
+            following = os.pread(source.descriptor, _FOLLOWING_BYTES, item.header_bytes)
+            line = {
+                "path": item.entry.path,
+                "size": item.entry.size,
+                "header": _text(item.header),
+                "following": _text(following),
+            }
+            lines.append(json.dumps(line))
+        folder = store.own()
+        name = f"{_PREFIX}{os.urandom(8).hex()}"
+        _write(folder, name, "\n".join([*lines, ""]).encode())
+        for index, descriptor in opened.items():
+            header = items[index].header
+            if os.pwrite(descriptor, header, 0) != len(header):
+                raise OSError(f"{items[index].entry.path}: the header was not written")
+        if not store.sync(list(opened)):
+            for descriptor in opened.values():
+                os.fsync(descriptor)
+        for index, descriptor in opened.items():
+            results[index] = store.entry(items[index].entry.path, os.fstat(descriptor))
+        os.unlink(name, dir_fd=folder)
+    return results
+
+
+def finish(store):
+    """Finish what the journals of an earlier job tell of. The caller holds the lock."""
+    folder = store.own()
+    for name in os.listdir(folder):
+        if not name.startswith(_PREFIX):
+            continue
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+        with open(descriptor, "rb") as file:
+            lines = file.read(_JOURNAL_BYTES_MAX).split(b"\n") if stat.S_ISREG(os.fstat(descriptor).st_mode) else []
+        for line in lines:
+            # A line that was cut short: the job had not come to the files.
+            with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError, OSError, Failed):
+                _repeat(store, json.loads(line))
+        os.unlink(name, dir_fd=folder)
+
+
+def _repeat(store, line):
+    """Write a header once more, if the file is still the one that it was for."""
+    header, following = base64.b64decode(line["header"]), base64.b64decode(line["following"])
+    if not isinstance(line["path"], str):
+        return
+    *folders, name = parts_of(line["path"])
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    descriptor = os.open(name, flags, dir_fd=store.folder(folders))
+    try:
+        status = os.fstat(descriptor)
+        is_same = stat.S_ISREG(status.st_mode) and status.st_size == line["size"] and len(following) >= 16
+        if is_same and os.pread(descriptor, len(following), len(header)) == following:
+            os.pwrite(descriptor, header, 0)
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _write(folder, name, data):
+    descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
+    with open(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(descriptor)
+    os.fsync(folder)
+
+
+def _text(data):
+    return base64.b64encode(data).decode()

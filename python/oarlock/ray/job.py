@@ -1,0 +1,545 @@
+"""A job: the driver, which hands units of work to workers and keeps the manifest.
+
+```
+source.list -> Planner (a thread) -> units -> workers, two calls each -> manifest
+                     ^                            |
+                     +---- again, after a while --+
+```
+
+Every queue has a bound, so the driver's memory does not depend on the number of objects.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import itertools
+import json
+import os
+import random
+import socket
+import time
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Callable
+
+import ray
+from ray.util.metrics import Counter
+
+from .._oarlock import AgeKey, FileError
+from . import headers
+from .keys import Identities, Remote
+from .manifest import Manifest
+from .objects import CHUNK_BYTES, NONCE_BYTES, RANGE_CHUNKS, Changed, Entry, JobError, sealed_bytes
+from .plan import Headers, Long, Planner, source_of
+from .stores import store
+from .worker import Done, Fault, Sealed, Settings, Worker
+
+_CALLS_PER_WORKER = 2
+_ATTEMPTS = 4
+_DELAY_SECONDS = 0.3
+#: Objects that wait for another attempt before no more are listed.
+_AGAIN_MAX = 1000
+_FAILURES_SHOWN_MAX = 100
+#: Workers in a row that do not start or die at once.
+_LOSSES_MAX = 10
+
+
+@dataclass
+class Options:
+    command: str
+    source: str
+    target: str
+    recipients: tuple[str, ...] = ()
+    identities: tuple[str, ...] = ()
+    unwrap: Callable[[list[tuple[str, list[str], bytes]]], bytes] | None = None
+    keep: bool = False
+    digest: bool = False
+    overwrite: bool = False
+    dry_run: bool = False
+    manifest: str | None = None
+    endpoint: str | None = None
+    break_lock: bool = False
+    workers: int | None = None
+    local: int | None = None
+    address: str | None = None
+    in_place: bool = False
+    #: Chunks of 64 KiB in a range of a long object.
+    range_chunks: int = RANGE_CHUNKS
+
+    @property
+    def writes(self):
+        return self.command != "verify"
+
+
+@dataclass
+class Summary:
+    """What a job did."""
+
+    command: str
+    done: int = 0
+    unchanged: int = 0
+    skipped: int = 0
+    failed: int = 0
+    #: Objects and bytes of them, in the source.
+    bytes: int = 0
+    seconds: float = 0.0
+    retries: int = 0
+    workers: int = 0
+    workers_lost: int = 0
+    #: Path and reason of the first failures and of what was skipped; the manifest has all failures.
+    failures: list[tuple[str, str]] = field(default_factory=list)
+    skips: list[tuple[str, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def is_complete(self):
+        return self.failed == 0
+
+
+def run(options: Options, progress: Callable[[Summary], Any] | None = None) -> Summary:
+    """Run a job to its end. Raises JobError if it cannot begin or go on."""
+    begun = time.monotonic()
+    source, target = store(options.source, options.endpoint), store(options.target, options.endpoint)
+    options.in_place = options.command == "rotate" and source.contains(target) and target.contains(source)
+    if not source.exists():
+        raise JobError(f"{source.url} is not a folder")
+    if not options.in_place and (source.contains(target) or target.contains(source)):
+        raise JobError(f"source and destination must not contain each other: {source.url}, {target.url}")
+    unwrapper = _unwrapper(options)
+    if options.recipients:
+        try:
+            AgeKey().wrap(list(options.recipients))
+        except (ValueError, FileError) as error:
+            raise JobError(str(error)) from None
+    summary = Summary(options.command)
+    holder = json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "job": os.urandom(8).hex()})
+    writes = options.writes and not options.dry_run
+    with contextlib.ExitStack() as stack:
+        if writes:
+            target.create()
+            if options.break_lock and hasattr(target, "break_lock"):
+                target.break_lock()
+            held = target.lock(holder)
+            if held is not None:
+                raise JobError(f"another job uses {target.url}: {held}")
+            stack.callback(target.unlock)
+        manifest = Manifest(options.command if options.writes else "encrypt", target, options.manifest, writes)
+        stack.callback(manifest.close)
+        if manifest.ignored_count:
+            summary.notes.append(
+                f"{manifest.ignored_count} lines of manifests were ignored, first: {'; '.join(manifest.ignored)}"
+            )
+        if options.command == "rotate":
+            summary.notes.append(ROTATION_NOTE)
+        if writes and hasattr(target, "remove_incomplete"):
+            target.remove_incomplete(lambda path: manifest.known(source_of(options.command, path)) is not None)
+        planner = Planner(options, source, target, manifest, unwrapper)
+        stack.callback(planner.close)
+        job = _Job(options, source.url, target, manifest, planner, summary, holder if writes else None, progress)
+        if options.dry_run:
+            job.count()
+        else:
+            job.work(stack)
+    summary.seconds = round(time.monotonic() - begun, 3)
+    return summary
+
+
+#: What a rotation does not do.
+ROTATION_NOTE = (
+    "rotation changes who can open the new files: anyone with an old file and an old identity can still open it, "
+    "and the payload's key stays the same"
+)
+
+
+def _unwrapper(options):
+    if options.unwrap is not None:
+        return Remote(options.unwrap)
+    if options.identities:
+        return Identities(options.identities)
+    if options.command in ("decrypt", "rotate"):
+        raise JobError(f"{options.command} needs an identity: -i FILE")
+    return None
+
+
+def _connect(options, stack):
+    """Connect to a cluster, or start one of this machine."""
+    if ray.is_initialized():
+        return
+    # No report to Ray's makers, and no messages of Ray's between ours.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    quiet = {"logging_level": "error", "log_to_driver": False, "configure_logging": True}
+    try:
+        if options.address is not None:
+            ray.init(address=options.address, **quiet)
+        else:
+            count = options.local or len(os.sched_getaffinity(0))
+            # Objects do not pass through the object store: 100 MB are enough.
+            ray.init(address="local", num_cpus=count, object_store_memory=100 << 20, include_dashboard=False, **quiet)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise JobError(f"cannot connect to Ray: {error}") from None
+    stack.callback(ray.shutdown)
+
+
+class _Hand:
+    """A worker as the driver sees it."""
+
+    def __init__(self, settings):
+        self.actor = _actor().remote(settings)
+        self.ready = self.actor.begin.remote()
+        self.recipient = None
+        self.calls = 0
+
+
+def _actor():
+    # Lost workers are replaced by the job: another one has another identity.
+    return ray.remote(Worker).options(num_cpus=1, max_restarts=0, max_task_retries=0, scheduling_strategy="SPREAD")
+
+
+@dataclass
+class _Range:
+    """A range of a long object."""
+
+    long: Any
+    number: int
+    attempts: int = 0
+
+
+class _Upload:
+    """A long object that workers process in ranges."""
+
+    def __init__(self, options, member, plain_bytes, target):
+        self.item = member.item
+        self.count = -(-plain_bytes // (options.range_chunks * CHUNK_BYTES))
+        self.left = set(range(self.count))
+        self.parts = []
+        self.fault = None
+        self._target = target
+        if options.command == "encrypt":
+            self._key, self._nonce, self._start = AgeKey(), os.urandom(NONCE_BYTES), 0
+            self.prologue = self._key.wrap(list(options.recipients)) + self._nonce
+            size = len(self.prologue) + sealed_bytes(plain_bytes)
+        else:
+            self._opened, self.prologue, size = member.opened, b"", plain_bytes
+        self._command = options.command
+        self.upload = target.begin(member.item.path, size, self.count)
+
+    def sealed(self, recipient):
+        if self._command == "encrypt":
+            return Sealed(self._key.wrap([recipient]), self._nonce, 0)
+        return self._opened.sealed(recipient)
+
+    def abort(self):
+        self._target.abort(self.upload)
+
+
+class _Job:
+    def __init__(self, options, source_url, target, manifest, planner, summary, lock, progress):
+        self._options = options
+        self._target = target
+        self._manifest = manifest
+        self._planner = planner
+        self._summary = summary
+        self._progress = progress
+        self._settings = Settings(
+            options.command,
+            source_url,
+            target.url,
+            options.endpoint,
+            options.recipients,
+            options.digest,
+            lock,
+            options.range_chunks,
+        )
+        self._thread = ThreadPoolExecutor(1)
+        self._preparing = deque()
+        self._units = deque()
+        self._again = []
+        self._order = itertools.count()
+        self._attempts = {}
+        self._hands = []
+        self._calls = {}
+        self._uploads = set()
+        self._is_listed = False
+        self._losses = 0
+        self._stop = None
+        self._counters = ()
+
+    def count(self):
+        """Count what there is to do."""
+        while (prepared := self._planner.next()) is not None:
+            self._note(prepared, lambda fault: self._fail(fault))
+            for unit in prepared.units:
+                for member in [unit.member] if isinstance(unit, Long) else unit.members:
+                    self._summary.done += 1
+                    self._summary.bytes += member.item.entry.size
+
+    def work(self, stack):
+        """Do it. What has to be ended afterwards goes to the stack."""
+        self._stack = stack
+        try:
+            self._loop()
+        finally:
+            self._thread.shutdown(cancel_futures=True)
+            for upload in self._uploads:
+                upload.abort()
+            for hand in self._hands:
+                with contextlib.suppress(Exception):
+                    ray.kill(hand.actor)
+        if self._stop is not None:
+            raise JobError(f"stopped after {self._summary.done} objects: {self._stop}")
+
+    def _start(self):
+        """Start the workers. A job that has nothing for them needs no Ray."""
+        _connect(self._options, self._stack)
+        workers = self._options.workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        self._summary.workers = workers
+        self._counters = _counters()
+        self._hands = [_Hand(self._settings) for _ in range(workers)]
+
+    def _loop(self):
+        while self._stop is None:
+            self._prepare()
+            self._hand_out()
+            waited = [*self._calls, *(hand.ready for hand in self._hands if hand.recipient is None)]
+            if not self._calls and not self._units and not self._preparing and not self._again and self._is_listed:
+                return
+            is_hungry = not self._units and (self._preparing or self._again)
+            ready, _ = ray.wait(waited, num_returns=1, timeout=0.02 if is_hungry else 0.5) if waited else ([], None)
+            if not waited:
+                time.sleep(0.01)
+            for reference in ready:
+                self._answer(reference)
+            if self._progress is not None:
+                self._progress(self._summary)
+
+    def _prepare(self):
+        """Keep some units of work ready."""
+        now = time.monotonic()
+        while len(self._preparing) < 2 and len(self._units) < 4 * max(1, len(self._hands)):
+            due = []
+            while self._again and self._again[0][0] <= now and len(due) < 64:
+                due.append(heapq.heappop(self._again)[2])
+            if due:
+                self._preparing.append(self._thread.submit(self._planner.again, due))
+            elif not self._is_listed and len(self._again) < _AGAIN_MAX:
+                self._preparing.append(self._thread.submit(self._planner.next))
+            else:
+                break
+        while self._preparing and self._preparing[0].done():
+            prepared = self._preparing.popleft().result()
+            if prepared is None:
+                self._is_listed = True
+                continue
+            self._note(prepared, self._missed)
+            self._units.extend(prepared.units)
+
+    def _note(self, prepared, missed):
+        self._summary.unchanged += prepared.unchanged
+        for skipped in prepared.skipped:
+            self._summary.skipped += 1
+            if len(self._summary.skips) < _FAILURES_SHOWN_MAX:
+                self._summary.skips.append(tuple(skipped))
+        for fault in prepared.faults:
+            missed(fault)
+
+    def _hand_out(self):
+        while self._units and self._stop is None:
+            if isinstance(self._units[0], Headers):
+                self._replace_headers(self._units.popleft())
+                continue
+            if not self._hands:
+                self._start()
+            ready = [hand for hand in self._hands if hand.recipient is not None and hand.calls < _CALLS_PER_WORKER]
+            if not ready:
+                return
+            hand = min(ready, key=lambda hand: hand.calls)
+            unit = self._units.popleft()
+            if isinstance(unit, Long):
+                unit = self._begin(unit)
+                if unit is None:
+                    continue
+            # Names are labels of Ray's metrics, so there are few.
+            command = self._options.command
+            if isinstance(unit, _Range):
+                upload = unit.long
+                if upload.fault is not None:
+                    continue
+                item = upload.item._replace(sealed=upload.sealed(hand.recipient))
+                call = hand.actor.range.options(name=f"oarlock {command}: a range")
+                reference = call.remote(item, upload.upload, unit.number, upload.prologue)
+            else:
+                items = [self._item(member, hand.recipient) for member in unit.members]
+                call = hand.actor.objects.options(name=f"oarlock {command}: objects")
+                reference = call.remote(items)
+            hand.calls += 1
+            self._calls[reference] = (hand, unit)
+
+    def _replace_headers(self, unit):
+        items = [member.item for member in unit.members]
+        try:
+            results = headers.replace(self._target, items)
+        except OSError as error:
+            self._stop = f"a header could not be written: {error.strerror}. The next job finishes it"
+            return
+        for item, result in zip(items, results):
+            if isinstance(result, Entry):
+                self._done(Done(item.entry, result, None))
+            else:
+                kind = "changed" if isinstance(result, Changed) else "failed"
+                self._missed(Fault(item.entry, getattr(result, "strerror", None) or str(result), kind))
+
+    def _item(self, member, recipient):
+        return member.item if member.opened is None else member.item._replace(sealed=member.opened.sealed(recipient))
+
+    def _begin(self, unit):
+        """Begin a long object, and return its first range. The others go to the front."""
+        entry = unit.member.item.entry
+        try:
+            upload = _Upload(self._options, unit.member, unit.plain_bytes, self._target)
+        except OSError as error:
+            self._missed(Fault(entry, str(error), "again"))
+            return None
+        except Exception as error:
+            self._missed(Fault(entry, str(error), "failed"))
+            return None
+        self._uploads.add(upload)
+        first, *others = (_Range(upload, number) for number in range(upload.count))
+        self._units.extendleft(reversed(others))
+        return first
+
+    def _answer(self, reference):
+        if reference not in self._calls:
+            return self._begun(reference)
+        hand, unit = self._calls.pop(reference)
+        hand.calls -= 1
+        try:
+            answer = ray.get(reference)
+        except ray.exceptions.RayError as error:
+            self._lost(hand, error)
+            return self._once_more(unit, "the worker that had it ended")
+        self._losses = 0
+        if isinstance(unit, _Range):
+            return self._range_done(unit, answer)
+        for result in answer:
+            if isinstance(result, Done):
+                self._done(result)
+            else:
+                self._missed(result)
+        return None
+
+    def _begun(self, reference):
+        hand = next(hand for hand in self._hands if hand.ready == reference)
+        try:
+            hand.recipient, _, fault = ray.get(reference)
+        except ray.exceptions.RayError as error:
+            return self._lost(hand, error)
+        if fault is not None:
+            self._stop = fault
+        return None
+
+    def _lost(self, hand, error):
+        if hand not in self._hands:
+            return
+        self._hands.remove(hand)
+        self._summary.workers_lost += 1
+        self._losses += 1
+        if self._losses > _LOSSES_MAX:
+            self._stop = f"workers end again and again: {str(error).splitlines()[0]}"
+            return
+        with contextlib.suppress(Exception):
+            ray.kill(hand.actor)
+        self._hands.append(_Hand(self._settings))
+
+    def _once_more(self, unit, reason):
+        """Take a unit back whose worker was lost."""
+        if isinstance(unit, _Range):
+            return self._range_done(unit, Fault(unit.long.item.entry, reason, "again"))
+        # One by one, in case that one of them ends workers.
+        for member in unit.members:
+            self._missed(Fault(member.item.entry, reason, "again"))
+        return None
+
+    def _range_done(self, unit, answer):
+        upload = unit.long
+        entry = upload.item.entry
+        if isinstance(answer, Fault):
+            unit.attempts += 1
+            if answer.kind == "again" and unit.attempts < _ATTEMPTS and upload.fault is None:
+                self._summary.retries += 1
+                self._units.appendleft(unit)
+                return
+            if upload.fault is None:
+                upload.fault = answer
+                upload.abort()
+                self._uploads.discard(upload)
+                self._missed(answer)
+            return
+        if upload.fault is not None:
+            return
+        upload.left.discard(unit.number)
+        upload.parts += answer or ()
+        if upload.left:
+            return
+        self._uploads.discard(upload)
+        try:
+            output = self._target.commit(upload.upload, upload.parts, entry.mode)
+        except OSError as error:
+            upload.abort()
+            self._missed(Fault(entry, str(error), "again"))
+        else:
+            self._done(Done(entry, output, None))
+
+    def _done(self, done):
+        self._attempts.pop(done.entry.path, None)
+        self._summary.done += 1
+        self._summary.bytes += done.entry.size
+        self._counted("done", done.entry)
+        if self._options.writes:
+            output = {"size": done.output.size, "etag": done.output.etag}
+            more = {"sha256": done.sha256} if done.sha256 else {}
+            self._manifest.add(done.entry, "done", self._options.recipients, self._options.keep, output=output, **more)
+        elif done.sha256:
+            known = self._manifest.known(done.entry.path)
+            if known and known["sha256"] and known["sha256"] != done.sha256:
+                self._summary.done -= 1
+                self._fail(Fault(done.entry, "its plaintext has not the SHA-256 of the manifest", "failed"))
+
+    def _missed(self, fault):
+        """Try an object again later, or give it up."""
+        entry = fault.entry
+        if fault.kind == "stop":
+            self._stop = fault.reason
+        attempts = self._attempts.get(entry.path, 0) + 1
+        if fault.kind not in ("again", "changed") or attempts >= _ATTEMPTS:
+            self._attempts.pop(entry.path, None)
+            self._fail(fault)
+            return
+        self._attempts[entry.path] = attempts
+        self._summary.retries += 1
+        self._counted("retried", entry)
+        due = time.monotonic() + _DELAY_SECONDS * 2**attempts * random.uniform(0.5, 1)
+        heapq.heappush(self._again, (due, next(self._order), entry))
+
+    def _counted(self, result, entry):
+        for counter, value in zip(self._counters, (1, entry.size)):
+            if value > 0:
+                counter.inc(value, {"command": self._options.command, "result": result})
+
+    def _fail(self, fault):
+        self._summary.failed += 1
+        self._counted("failed", fault.entry)
+        if len(self._summary.failures) < _FAILURES_SHOWN_MAX:
+            self._summary.failures.append((fault.entry.path, fault.reason))
+        if self._options.writes:
+            self._manifest.add(fault.entry, "failed", reason=fault.reason[:1000])
+
+
+def _counters():
+    """Return the counters of Ray's page of metrics: objects and bytes."""
+    keys = ("command", "result")
+    return (
+        Counter("oarlock_fleet_objects", "Objects that were processed.", keys),
+        Counter("oarlock_fleet_bytes", "Bytes of these objects in the source.", keys),
+    )

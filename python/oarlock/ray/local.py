@@ -1,0 +1,370 @@
+"""A folder of this machine, or one that all machines of the cluster have mounted."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import fcntl
+import os
+import stat
+import threading
+
+from . import headers
+from .objects import FOLDER, VANISHED, Changed, Entry, Failed, JobError, Skipped, parts_of
+
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_SYNC_EACH_MAX = 4
+
+
+class LocalStore:
+    #: Requests at a time that gain from each other.
+    parallel = 1
+    #: Whether different workers can write ranges of an object.
+    has_ranges = True
+
+    def __init__(self, root):
+        self.root = os.path.realpath(root)
+        self.url = self.root
+        self._mode = self._lock = None
+        self._held = _Held()
+
+    def exists(self):
+        return os.path.isdir(self.root)
+
+    def create(self):
+        os.makedirs(os.path.join(self.root, FOLDER), mode=0o777, exist_ok=True)
+        # The job's own folder must not lead elsewhere.
+        os.close(os.open(os.path.join(self.root, FOLDER), _FOLDER_FLAGS))
+
+    def contains(self, other):
+        """Whether the other store lies in this one, or is the same."""
+        return isinstance(other, LocalStore) and os.path.join(other.root, "").startswith(os.path.join(self.root, ""))
+
+    def is_empty(self):
+        if not self.exists():
+            return True
+        with os.scandir(self.root) as entries:
+            return all(entry.name == FOLDER for entry in entries)
+
+    def list(self):
+        """Yield entries, and what was skipped."""
+        folders = [""]
+        while folders:
+            folder = folders.pop()
+            try:
+                with os.scandir(os.path.join(self.root, folder)) as entries:
+                    for entry in entries:
+                        path = f"{folder}/{entry.name}" if folder else entry.name
+                        if path == FOLDER:
+                            continue
+                        try:
+                            status = entry.stat(follow_symlinks=False)
+                        except FileNotFoundError:
+                            continue
+                        kind = stat.S_IFMT(status.st_mode)
+                        if kind == stat.S_IFDIR:
+                            folders.append(path)
+                        elif kind == stat.S_IFREG:
+                            yield _entry(path, status)
+                        else:
+                            what = "a symbolic link, which is not followed" if kind == stat.S_IFLNK else "not a regular file"
+                            yield Skipped(path, what)
+            except OSError as error:
+                if folder == "":
+                    raise JobError(f"cannot list {self.root}: {error.strerror}") from None
+                yield Skipped(folder, f"the folder cannot be listed: {error.strerror}")
+
+    def stat(self, path):
+        """Return the present version of an object, or None."""
+        try:
+            *folders, name = parts_of(path)
+            status = os.stat(name, dir_fd=self.folder(folders), follow_symlinks=False)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return _entry(path, status) if stat.S_ISREG(status.st_mode) else Entry(path, -1, "")
+
+    @contextlib.contextmanager
+    def open(self, entry):
+        """Open a version of an object. At the end of the block it is checked once more."""
+        source = self.source(entry)
+        try:
+            yield source
+            source.check()
+        finally:
+            source.close()
+
+    def source(self, entry, access=os.O_RDONLY):
+        return _Source(self, entry, access)
+
+    @staticmethod
+    def entry(path, status):
+        return _entry(path, status)
+
+    # Writing: a temporary file in the job's folder, which gets its name when it is complete.
+
+    def begin(self, path, size, parts):
+        """Begin an object of a length, in a number of parts. None is one after the other, as many as the store likes.
+
+        Return what the other methods, on any machine, need to know of it.
+        """
+        parts_of(path)
+        name = f"tmp-{os.urandom(8).hex()}"
+        folder = self.own()
+        os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600, dir_fd=folder))
+        return (path, size, name)
+
+    def part(self, upload, number, offset):
+        """Return the sink of a part, which begins at this byte of the object."""
+        folder = self.own()
+        return _Sink(os.open(upload[2], os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=folder), offset)
+
+    def commit(self, upload, parts, mode=None, is_synced=False):
+        """Give a complete object its name. Return its version."""
+        path, size, temporary = upload
+        *folders, name = parts_of(path)
+        ours = self.own()
+        descriptor = os.open(temporary, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=ours)
+        try:
+            os.fchmod(descriptor, self._default_mode() if mode is None else mode & 0o777)
+            if not is_synced:
+                os.fsync(descriptor)
+            status = os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
+        if status.st_size != size:
+            raise OSError(errno.EIO, f"{status.st_size} bytes were written, not {size}")
+        os.rename(temporary, name, src_dir_fd=ours, dst_dir_fd=self.folder(folders, make=True))
+        return _entry(path, status)
+
+    def _default_mode(self):
+        """Return the permissions that a new file gets."""
+        if self._mode is None:
+            with open("/proc/self/status") as file:
+                mask = next((line.split()[1] for line in file if line.startswith("Umask:")), "022")
+            self._mode = 0o666 & ~int(mask, 8)
+        return self._mode
+
+    def sync(self, uploads):
+        """Write the data of uploads to the disk. Return whether commit need not do it."""
+        if len(uploads) <= _SYNC_EACH_MAX:
+            return False
+        # One call for all: a flush of the disk takes milliseconds.
+        return ctypes.CDLL(None, use_errno=True).syncfs(self.own()) == 0
+
+    def abort(self, upload):
+        with contextlib.suppress(OSError):
+            os.unlink(upload[2], dir_fd=self.own())
+
+    def copy_rest(self, source, source_file, start, sink):
+        """Append the bytes of a file from a position on, without reading them into memory where the system can."""
+        left = source_file.entry.size - start
+        while left > 0:
+            try:
+                count = os.copy_file_range(source_file.descriptor, sink.descriptor, min(left, 1 << 30), start, sink.position)
+            except OSError as error:
+                if error.errno not in (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP):
+                    raise
+                return start
+            if count == 0:
+                raise Changed("it became shorter while it was read")
+            start += count
+            sink.position += count
+            left -= count
+        return start
+
+    # The job's own files.
+
+    def lock(self, text):
+        """Take the destination for this job. Return what holds it otherwise."""
+        folder = self.own()
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open("lock", flags, 0o666, dir_fd=folder)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            held = os.pread(descriptor, 1000, 0).decode("utf-8", "replace")
+            os.close(descriptor)
+            return held or "another job"
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, text.encode(), 0)
+        self._lock = descriptor
+        # Of a job that ended before it could.
+        self._remove_temporary()
+        headers.finish(self)
+        return None
+
+    def _remove_temporary(self):
+        for name in os.listdir(self.own()):
+            if name.startswith("tmp-"):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(name, dir_fd=self.own())
+
+    def lock_text(self):
+        """Return what the holder of the lock wrote, or None."""
+        try:
+            return self._read_own("lock", 1000).decode("utf-8", "replace")
+        except OSError:
+            return None
+
+    def unlock(self):
+        if self._lock is not None:
+            # Of workers that were ended.
+            self._remove_temporary()
+            os.ftruncate(self._lock, 0)
+            os.close(self._lock)
+            self._lock = None
+
+    def _read_own(self, name, most):
+        descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=self.own())
+        try:
+            return os.read(descriptor, most)
+        finally:
+            os.close(descriptor)
+
+    def manifests(self):
+        """Yield names of manifests, in their order, and for each an iterator of its bytes in pieces."""
+        try:
+            folder = self.own()
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        for name in sorted(os.listdir(folder)):
+            if name.startswith("manifest-") and name.endswith(".jsonl"):
+                descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+                with open(descriptor, "rb", buffering=0) as file:
+                    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                        yield name, iter(lambda file=file: file.read(1 << 20), b"")
+
+    def append_manifest(self, name, data):
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(f"manifest-{name}.jsonl", flags, 0o666, dir_fd=self.own())
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(descriptor, view) :]
+        finally:
+            os.close(descriptor)
+
+    def own(self):
+        """Return a descriptor of the job's own folder."""
+        held = self._held
+        if held.own is None:
+            held.own = _Folder(os.open(os.path.join(self.root, FOLDER), _FOLDER_FLAGS))
+        return held.own.descriptor
+
+    def folder(self, names, make=False):
+        """Return a descriptor of a folder below the root, valid until the thread asks for another one. No symbolic link is
+        followed."""
+        held = self._held
+        key = "/".join(names)
+        if held.key == key:
+            return held.last.descriptor
+        folder = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        for name in names:
+            try:
+                if make:
+                    with contextlib.suppress(FileExistsError):
+                        os.mkdir(name, dir_fd=folder)
+                below = os.open(name, _FOLDER_FLAGS, dir_fd=folder)
+            finally:
+                os.close(folder)
+            folder = below
+        held.key, held.last = key, _Folder(folder)
+        return folder
+
+
+class _Held(threading.local):
+    """Folders that a thread has open: the job's own, and the last one of others."""
+
+    own = key = last = None
+
+
+class _Folder:
+    """An open folder, closed with the last reference."""
+
+    def __init__(self, descriptor):
+        self.descriptor = descriptor
+
+    def __del__(self):
+        os.close(self.descriptor)
+
+
+class _Source:
+    """A version of a file that is being read."""
+
+    #: What is read at a time stays in a core's cache until it is written.
+    piece_chunks = 8
+
+    def __init__(self, store, entry, access):
+        self.entry = entry
+        *folders, name = parts_of(entry.path)
+        flags = access | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        try:
+            self.descriptor = os.open(name, flags, dir_fd=store.folder(folders))
+        except OSError as error:
+            if error.errno in (errno.ELOOP, errno.ENOTDIR):
+                raise Failed("it is no longer a regular file") from None
+            if error.errno == errno.ENOENT:
+                raise Failed(VANISHED) from None
+            raise
+        try:
+            self.check()
+        except BaseException:
+            self.close()
+            raise
+
+    def check(self):
+        status = os.fstat(self.descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise Failed("it is no longer a regular file")
+        now = _entry(self.entry.path, status)
+        if (now.size, now.etag) != (self.entry.size, self.entry.etag):
+            raise Changed("it changed while it was read")
+
+    def read(self, views, position):
+        """Fill buffers with the bytes from a position on."""
+        while views:
+            count = os.preadv(self.descriptor, views, position)
+            if count == 0 and any(views):
+                raise Changed("it became shorter while it was read")
+            position += count
+            views = _rest(views, count)
+
+    def close(self):
+        os.close(self.descriptor)
+
+
+class _Sink:
+    """A part of a temporary file that is being written."""
+
+    def __init__(self, descriptor, position):
+        self.descriptor = descriptor
+        self.position = position
+
+    def write(self, views):
+        while views:
+            count = os.pwritev(self.descriptor, views, self.position)
+            self.position += count
+            views = _rest(views, count)
+
+    def finish(self):
+        self.close()
+        return None
+
+    def close(self):
+        if self.descriptor is not None:
+            os.close(self.descriptor)
+            self.descriptor = None
+
+
+def _rest(views, count):
+    """Return what is left of buffers after some bytes."""
+    for index, view in enumerate(views):
+        if count < len(view):
+            return [view[count:], *views[index + 1 :]]
+        count -= len(view)
+    return []
+
+
+def _entry(path, status):
+    return Entry(path, status.st_size, f"{status.st_mtime_ns:x}", stat.S_IMODE(status.st_mode))

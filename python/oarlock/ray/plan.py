@@ -1,0 +1,226 @@
+"""What a job has to do: from the objects of the source to units of work for a worker."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import NamedTuple
+
+from .._oarlock import FileError
+from .keys import Opened, digest, open_header
+from .local import LocalStore
+from .manifest import recipients_name
+from .objects import CHUNK_BYTES, NONCE_BYTES, SUFFIX, VANISHED, Changed, Failed, Skipped, plain_bytes
+from .worker import Fault, Item
+
+_BATCH_OBJECTS = 256
+#: What one call of a worker gets at most: enough to hide the 1 ms of the call, little enough to share the work evenly.
+_GROUP_OBJECTS = 256
+_GROUP_BYTES = 8 << 20
+_COPIES_OBJECTS = 32
+#: Calls of another party at a time that unwraps file keys.
+_ASKED_TOGETHER = 16
+
+
+def source_of(command, path):
+    """Return the path in the source of what a command writes to a path."""
+    return {"encrypt": path.removesuffix(SUFFIX), "decrypt": path + SUFFIX}.get(command, path)
+
+
+class Member(NamedTuple):
+    """An object to process, before it is known by which worker."""
+
+    item: Item
+    opened: Opened | None
+
+
+class Group(NamedTuple):
+    """Whole objects for one call."""
+
+    members: list[Member]
+
+
+class Long(NamedTuple):
+    """An object whose ranges are for different workers."""
+
+    member: Member
+    plain_bytes: int
+
+
+class Headers(NamedTuple):
+    """Files whose headers the driver replaces where they are."""
+
+    members: list[Member]
+
+
+class Prepared(NamedTuple):
+    units: list[Group | Long | Headers]
+    #: Objects that need no work, and those that cannot be processed.
+    unchanged: int
+    skipped: list[Skipped]
+    faults: list[Fault]
+
+
+class Planner:
+    """Lists the source, leaves out what is done, and opens headers. One thread at a time uses it."""
+
+    def __init__(self, options, source, target, manifest, unwrapper):
+        self._options = options
+        self._source = source
+        self._target = target
+        self._manifest = manifest
+        self._unwrapper = unwrapper
+        self._listed = source.list()
+        self._is_fresh = target.is_empty()
+        parallel = max(source.parallel, target.parallel, _ASKED_TOGETHER if options.unwrap else 1)
+        self._threads = ThreadPoolExecutor(parallel) if parallel > 1 else None
+        self._recipients = recipients_name(options.recipients, options.keep) if options.recipients else None
+
+    def next(self):
+        """Return the next objects, or None at the end of the source."""
+        found = list(islice(self._listed, _BATCH_OBJECTS))
+        return self._prepare(found) if found else None
+
+    def again(self, entries):
+        """Return objects that failed, as what they are now."""
+        listed, faults = [], []
+        for entry in entries:
+            try:
+                now = self._source.stat(entry.path)
+            except OSError as error:
+                faults.append(Fault(entry, str(error), "again"))
+                continue
+            if now is None:
+                faults.append(Fault(entry, VANISHED, "failed"))
+            elif now.size < 0:
+                faults.append(Fault(entry, "it is no longer a regular file", "failed"))
+            else:
+                listed.append(now)
+        more = self._prepare(listed, is_again=True)
+        return more._replace(faults=faults + more.faults)
+
+    def close(self):
+        if self._threads is not None:
+            self._threads.shutdown(cancel_futures=True)
+
+    def _prepare(self, found, is_again=False):
+        prepared = Prepared([], 0, [], [])
+        unchanged, members = 0, []
+        for result in self._map(lambda one: self._guarded(one, is_again), found):
+            if isinstance(result, Skipped):
+                prepared.skipped.append(result)
+            elif isinstance(result, Fault):
+                prepared.faults.append(result)
+            elif result is None:
+                unchanged += 1
+            else:
+                members.append(result)
+        if self._options.writes:
+            for member in members:
+                more = {} if member.item.header is None else {"header": digest(member.item.header)}
+                self._manifest.add(member.item.entry, "begun", self._options.recipients, self._options.keep, **more)
+            # Before the first of them can be there. A job that is killed knows its own objects by this.
+            self._manifest.flush()
+        self._share(members, prepared.units)
+        return prepared._replace(unchanged=unchanged)
+
+    def _map(self, function, items):
+        return map(function, items) if self._threads is None else self._threads.map(function, items)
+
+    def _guarded(self, found, is_again):
+        if isinstance(found, Skipped):
+            return found
+        try:
+            return self._member(found, is_again)
+        except Changed as error:
+            return Fault(found, str(error), "changed")
+        except (Failed, FileError, ValueError) as error:
+            return Fault(found, str(error), "failed")
+        except Exception as error:
+            return Fault(found, f"{type(error).__name__}: {error}", "again")
+
+    def _member(self, entry, is_again):
+        command = self._options.command
+        path = entry.path
+        if command in ("encrypt", "verify"):
+            path += SUFFIX
+        elif not path.endswith(SUFFIX) or path.split("/")[-1] == SUFFIX:
+            return Skipped(path, f"its name does not end with {SUFFIX}")
+        elif command == "decrypt":
+            path = path[: -len(SUFFIX)]
+        known = self._manifest.known(entry.path)
+        if command == "verify":
+            return self._to_verify(entry, path, known)
+        present = None if self._is_fresh else self._target.stat(path)
+        if present is not None:
+            if self._is_done(entry, known, present):
+                return None
+            is_ours = known is not None or is_again or self._options.in_place
+            if not is_ours and not self._options.overwrite:
+                raise Failed("the destination has it, and not from an earlier job: --overwrite replaces it")
+        if command == "encrypt":
+            return Member(Item(entry, path), None)
+        # A job that was killed after it had given the object a new header knows that one.
+        done = known["header"] if known and self._options.in_place and known["recipients"] == self._recipients else None
+        opened = open_header(self._source, entry, self._unwrapper, done)
+        if opened is None:
+            return None
+        if command == "decrypt":
+            return Member(Item(entry, path), opened)
+        # The whole header is for recipients only, so it may pass through Ray.
+        header = opened.key.wrap(list(self._options.recipients), opened.header, self._options.keep)
+        return Member(Item(entry, path, header=header, header_bytes=opened.header.size), None)
+
+    def _is_done(self, entry, known, present):
+        if known is None or known["state"] != "done" or known["recipients"] != self._recipients:
+            return False
+        output = known["output"]
+        if (output["size"], output["etag"]) != (present.size, present.etag):
+            return False
+        # What was rotated in place is its own source.
+        return self._options.in_place or (known["size"], known["etag"]) == (entry.size, entry.etag)
+
+    def _to_verify(self, entry, path, known):
+        output = self._target.stat(path)
+        if output is None:
+            raise Failed("the destination does not have it")
+        if known is not None and known["state"] == "done":
+            if (known["size"], known["etag"]) != (entry.size, entry.etag):
+                raise Failed("its source has changed since it was encrypted")
+            if (known["output"]["size"], known["output"]["etag"]) != (output.size, output.etag):
+                raise Failed("the destination has another version than the job wrote")
+        if self._unwrapper is None:
+            return None
+        opened = open_header(self._target, output, self._unwrapper)
+        return Member(Item(entry, path, output=output), opened)
+
+    def _share(self, members, units):
+        """Put objects into units."""
+        is_copy = self._options.command == "rotate"
+        if self._options.in_place and isinstance(self._target, LocalStore):
+            # A header of another length moves the payload, into a new file.
+            same = [member for member in members if len(member.item.header) == member.item.header_bytes]
+            if same:
+                units.append(Headers(same))
+            members = [member for member in members if len(member.item.header) != member.item.header_bytes]
+        group, size = [], 0
+        for member in members:
+            entry = member.item.entry
+            length = entry.size
+            if not self._options.digest and self._target.has_ranges and self._options.command in ("encrypt", "decrypt"):
+                if member.opened is not None:
+                    try:
+                        length = plain_bytes(entry.size - member.opened.header.size - NONCE_BYTES)
+                    except Failed:
+                        length = 0  # The worker says so.
+                if length > self._options.range_chunks * CHUNK_BYTES:
+                    units.append(Long(member, length))
+                    continue
+            is_full = len(group) >= _COPIES_OBJECTS if is_copy else size + length > _GROUP_BYTES
+            if group and (is_full or len(group) >= _GROUP_OBJECTS):
+                units.append(Group(group))
+                group, size = [], 0
+            group.append(member)
+            size += length
+        if group:
+            units.append(Group(group))

@@ -1,0 +1,346 @@
+"""A bucket of S3, or of a store with its interface, and a prefix in it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import random
+
+from .objects import FOLDER, RANGE_BYTES, VANISHED, Changed, Entry, Failed, JobError, Skipped, sealed_bytes
+
+_ATTEMPTS = 5
+_KEY_BYTES_MAX = 1024
+#: S3's least length of a part that is not the last.
+_PART_BYTES_MIN = 5 << 20
+_PARTS_MAX = 10_000
+#: A shorter object is rewritten in one request, instead of copied by five.
+_COPY_BYTES_MIN = 8 << 20
+#: Bytes of a part that the store copies itself. S3 allows 5 GiB.
+_COPY_BYTES_MAX = 1 << 30
+_PART_BYTES_MAX = sealed_bytes(RANGE_BYTES) + (1 << 20)
+
+
+class S3Store:
+    parallel = 16
+    has_ranges = True
+
+    def __init__(self, url, endpoint=None):
+        try:
+            import s3fs
+        except ImportError:
+            raise JobError(f"{url} needs the package s3fs: pip install s3fs") from None
+        options = {"client_kwargs": {"endpoint_url": endpoint}} if endpoint else {}
+        self._fs = s3fs.S3FileSystem(use_listings_cache=False, **options)
+        self.url = url
+        self._bucket, _, prefix = url.split("://", 1)[1].partition("/")
+        if not self._bucket:
+            raise JobError(f"{url} names no bucket: s3://BUCKET/PREFIX")
+        self._prefix = prefix.rstrip("/") + "/" if prefix.rstrip("/") else ""
+        self._endpoint = endpoint
+        self._has_lock = False
+
+    def exists(self):
+        return True
+
+    def create(self):
+        pass
+
+    def contains(self, other):
+        return (
+            isinstance(other, S3Store)
+            and (other._endpoint, other._bucket) == (self._endpoint, self._bucket)
+            and other._prefix.startswith(self._prefix)
+        )
+
+    def is_empty(self):
+        return next((False for _ in self.list()), True)
+
+    def list(self):
+        own = f"{self._prefix}{FOLDER}/"
+        for found in self._listed(self._prefix):
+            key = found["Key"]
+            path = key[len(self._prefix) :]
+            if key.startswith(own) or not path:
+                continue
+            if path.endswith("/"):
+                yield Skipped(path, "a marker of a folder")
+            else:
+                yield Entry(path, found["Size"], found["ETag"].strip('"'))
+
+    def _listed(self, prefix):
+        more = {}
+        while True:
+            page = self._fs.call_s3("list_objects_v2", Bucket=self._bucket, Prefix=prefix, **more)
+            yield from page.get("Contents", ())
+            if not page.get("IsTruncated"):
+                return
+            more = {"ContinuationToken": page["NextContinuationToken"]}
+
+    def stat(self, path):
+        try:
+            found = self._fs.call_s3("head_object", **self._place(path))
+        except FileNotFoundError:
+            return None
+        return Entry(path, found["ContentLength"], found["ETag"].strip('"'))
+
+    @contextlib.contextmanager
+    def open(self, entry):
+        yield _Source(self, entry)
+
+    # Writing: one request, or an upload of parts. Either way the object appears when it is complete.
+
+    def begin(self, path, size, parts):
+        place = self._place(path)
+        if parts == 1 or (parts is None and size <= _COPY_BYTES_MIN):
+            return (path, size, None)
+        if parts is not None and parts > _PARTS_MAX:
+            raise Failed(f"it is cut into {parts} parts, and an upload has at most {_PARTS_MAX}: give a larger range_chunks")
+        return (path, size, self._fs.call_s3("create_multipart_upload", **place)["UploadId"])
+
+    def part(self, upload, number, offset):
+        return _Sink(self, upload, number)
+
+    def commit(self, upload, parts, mode=None, is_synced=False):
+        path, size, identifier = upload
+        place = self._place(path)
+        if identifier is None:
+            (etag,) = parts
+        else:
+            parts = sorted(parts)
+            listed = {"Parts": [{"PartNumber": number, "ETag": etag} for number, etag in parts]}
+            arguments = {**place, "UploadId": identifier, "MultipartUpload": listed}
+            try:
+                etag = self._fs.call_s3("complete_multipart_upload", **arguments)["ETag"]
+            except FileNotFoundError:
+                # A request that was repeated finds what it did the first time.
+                digests = b"".join(bytes.fromhex(etag.strip('"')) for _, etag in parts)
+                etag = f"{hashlib.md5(digests, usedforsecurity=False).hexdigest()}-{len(parts)}"
+                found = self.stat(path)
+                if found is None or found.etag != etag:
+                    raise
+        return Entry(path, size, etag.strip('"'))
+
+    def sync(self, uploads):
+        return False
+
+    def abort(self, upload):
+        if upload[2] is not None:
+            with contextlib.suppress(Exception):
+                self._fs.call_s3("abort_multipart_upload", **self._place(upload[0]), UploadId=upload[2])
+
+    def copy_rest(self, source, source_file, start, sink):
+        """Have the store append the bytes of an object from a position on, if it can. Return where the rest begins."""
+        entry = source_file.entry
+        if not isinstance(source, S3Store) or source._endpoint != self._endpoint or sink.upload[2] is None:
+            return start
+        # The first part has the new header, and what makes up the least length.
+        head = min(max(0, _PART_BYTES_MIN - sink.length), entry.size - start)
+        if head:
+            data = bytearray(head)
+            source_file.read([memoryview(data)], start)
+            sink.write([data])
+            start += head
+        sink.flush()
+        while start < entry.size:
+            left = entry.size - start
+            count = left if left <= _COPY_BYTES_MAX + _PART_BYTES_MIN else _COPY_BYTES_MAX
+            copied = self._call(
+                entry,
+                "upload_part_copy",
+                **self._place(sink.upload[0]),
+                UploadId=sink.upload[2],
+                PartNumber=sink.number,
+                CopySource={key: value for key, value in source._place(entry.path).items()},
+                CopySourceRange=f"bytes={start}-{start + count - 1}",
+                CopySourceIfMatch=f'"{entry.etag}"',
+            )
+            sink.parts.append((sink.number, copied["CopyPartResult"]["ETag"]))
+            sink.number += 1
+            start += count
+        return start
+
+    def remove_incomplete(self, is_ours):
+        """Abort uploads that earlier jobs have left, whose parts cost money. The caller holds the lock.
+
+        They belong to drivers that were killed, or to requests that the store carried out without an answer.
+        """
+        more = {}
+        while True:
+            try:
+                page = self._fs.call_s3("list_multipart_uploads", Bucket=self._bucket, Prefix=self._prefix, **more)
+            except PermissionError:
+                return
+            for upload in page.get("Uploads", ()):
+                path = upload["Key"][len(self._prefix) :]
+                if is_ours(path):
+                    self.abort((path, 0, upload["UploadId"]))
+            if not page.get("IsTruncated"):
+                return
+            more = {"KeyMarker": page["NextKeyMarker"], "UploadIdMarker": page["NextUploadIdMarker"]}
+
+    # The job's own objects.
+
+    def lock(self, text):
+        place = self._own("lock")
+        try:
+            self._fs.call_s3("put_object", **place, Body=text.encode(), IfNoneMatch="*")
+        except (FileExistsError, OSError) as error:
+            held = self.lock_text()
+            if held is None:
+                raise error
+            # A request that was repeated meets what it did the first time.
+            if held != text:
+                return f"{held}. If that job has ended, repeat the command with --break-lock"
+        self._has_lock = True
+        return None
+
+    def lock_text(self):
+        try:
+            return self._get(self._own("lock")).decode("utf-8", "replace")[:1000]
+        except FileNotFoundError:
+            return None
+
+    def break_lock(self):
+        self._fs.call_s3("delete_object", **self._own("lock"))
+
+    def unlock(self):
+        if self._has_lock:
+            self.break_lock()
+            self._has_lock = False
+
+    def manifests(self):
+        prefix = f"{self._prefix}{FOLDER}/manifest-"
+        for found in self._listed(prefix):
+            if found["Key"].endswith(".jsonl"):
+                key = found["Key"]
+                yield key.rpartition("/")[2], self._pieces({"Bucket": self._bucket, "Key": key}, found["Size"])
+
+    def _pieces(self, place, size):
+        step = 8 << 20
+        for start in range(0, size, step):
+            yield self._get(place, Range=f"bytes={start}-{min(size, start + step) - 1}")
+
+    def append_manifest(self, name, data):
+        # Objects do not grow, so a manifest has pieces.
+        self._pieces_written = getattr(self, "_pieces_written", 0) + 1
+        place = self._own(f"manifest-{name}-{self._pieces_written:06}.jsonl")
+        self._fs.call_s3("put_object", **place, Body=bytes(data))
+
+    def _own(self, name):
+        return {"Bucket": self._bucket, "Key": f"{self._prefix}{FOLDER}/{name}"}
+
+    def _place(self, path):
+        try:
+            key = f"{self._prefix}{path}"
+            length = len(key.encode())
+        except UnicodeEncodeError:
+            raise Failed("an object of S3 cannot have this name: it is not UTF-8") from None
+        if length > _KEY_BYTES_MAX:
+            raise Failed(f"an object of S3 cannot have this name: it has {length} bytes, more than {_KEY_BYTES_MAX}")
+        if path.split("/", 1)[0] == FOLDER:
+            raise Failed(f"{FOLDER} is the job's own folder")
+        if any(name in (".", "..") for name in path.split("/")):
+            raise Failed("the name has '.' or '..' between slashes, which not all clients of S3 keep")
+        return {"Bucket": self._bucket, "Key": key}
+
+    def _get(self, place, **options):
+        import aiohttp
+        import s3fs.core
+        from fsspec.asyn import sync
+
+        async def get():
+            for attempt in range(_ATTEMPTS):
+                answer = await self._fs._call_s3("get_object", **place, **options)
+                try:
+                    async with answer["Body"] as body:
+                        return await body.read()
+                except (*s3fs.core.S3_RETRYABLE_ERRORS, aiohttp.ClientError):
+                    # s3fs repeats requests, and not answers that are cut.
+                    if attempt + 1 == _ATTEMPTS:
+                        raise
+                    await asyncio.sleep(0.1 * 2**attempt * random.uniform(0.5, 1))
+
+        return sync(self._fs.loop, get)
+
+    def _call(self, entry, method, **arguments):
+        with _changes(entry):
+            return self._fs.call_s3(method, **arguments)
+
+
+class _Source:
+    """A version of an object."""
+
+    piece_chunks = 128
+
+    def __init__(self, store, entry):
+        self.entry = entry
+        self._store = store
+
+    def read(self, views, position):
+        length = sum(len(view) for view in views)
+        if length == 0:
+            return
+        with _changes(self.entry):
+            place = self._store._place(self.entry.path)
+            span = f"bytes={position}-{position + length - 1}"
+            data = self._store._get(place, Range=span, IfMatch=f'"{self.entry.etag}"')
+        if len(data) != length:
+            raise OSError(f"the store sent {len(data)} bytes of {length}")
+        data, start = memoryview(data), 0
+        for view in views:
+            view[:] = data[start : start + len(view)]
+            start += len(view)
+
+
+class _Sink:
+    """Parts of an upload, or the whole of a short object."""
+
+    def __init__(self, store, upload, number):
+        self.upload = upload
+        self.number = number
+        self.parts = []
+        self._store = store
+        self._data = bytearray()
+
+    @property
+    def length(self):
+        return len(self._data)
+
+    def write(self, views):
+        for view in views:
+            self._data += view
+        if self.upload[2] is not None and len(self._data) > _PART_BYTES_MAX:
+            self.flush()
+
+    def flush(self):
+        arguments = {**self._store._place(self.upload[0]), "Body": self._data}
+        self._data = bytearray()
+        if self.upload[2] is None:
+            self.parts.append(self._store._fs.call_s3("put_object", **arguments)["ETag"])
+        else:
+            part = {"UploadId": self.upload[2], "PartNumber": self.number}
+            self.parts.append((self.number, self._store._fs.call_s3("upload_part", **arguments, **part)["ETag"]))
+            self.number += 1
+
+    def finish(self):
+        if self._data or not self.parts:
+            self.flush()
+        return self.parts
+
+    def close(self):
+        self._data = bytearray()
+
+
+@contextlib.contextmanager
+def _changes(entry):
+    """Turn the store's answers that an object is another or not there into what a job does about it."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise Failed(VANISHED) from None
+    except OSError as error:
+        answer = getattr(error.__cause__, "response", {})
+        if answer.get("ResponseMetadata", {}).get("HTTPStatusCode") in (412, 416):
+            raise Changed("it changed while it was read") from None
+        raise

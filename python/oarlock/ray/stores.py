@@ -1,0 +1,19 @@
+"""The stores of objects, by URL."""
+
+from __future__ import annotations
+
+from .local import LocalStore
+from .objects import JobError
+from .s3 import S3Store
+
+
+def store(url, endpoint=None):
+    """Return the store that a path or URL names."""
+    scheme, separator, rest = url.partition("://")
+    if not separator:
+        return LocalStore(url)
+    if scheme in ("file", "local"):
+        return LocalStore(rest)
+    if scheme in ("s3", "s3a"):
+        return S3Store(url, endpoint)
+    raise JobError(f"{scheme}:// is not supported: give a path or s3://BUCKET/PREFIX")

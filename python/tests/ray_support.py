@@ -1,0 +1,194 @@
+"""What the tests of `oarlock.ray` need: jobs, an unwrapper of their own, and a store that fails."""
+
+import base64
+import contextlib
+import glob
+import http.client
+import http.server
+import os
+import pathlib
+import random
+import signal
+import socket
+import threading
+
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from oarlock.ray import Options, run
+from oarlock.ray.objects import FOLDER
+
+CHUNK = 64 << 10
+SIZES = (0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, 9 * CHUNK + 17)
+LETTERS = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
+
+
+def job(command, source, target, workers=1, **options):
+    """Run a job. A worker is a process that takes a second to start."""
+    return run(Options(command, str(source), str(target), workers=workers, **options))
+
+
+def tree(folder):
+    """The contents of a folder, without the job's own."""
+    found = {}
+    for path, folders, names in os.walk(os.fsencode(folder)):
+        folders[:] = [name for name in folders if name != FOLDER.encode()]
+        for name in names:
+            file = os.path.join(path, name)
+            relative = os.path.relpath(file, os.fsencode(folder))
+            with open(file, "rb") as opened:
+                found[relative] = opened.read()
+    return found
+
+
+def make(folder, rng, sizes=SIZES):
+    for number, size in enumerate(sizes):
+        path = pathlib.Path(folder, *(("deep", "er") if number % 2 else ()), f"{number}.bin")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(rng.randbytes(size))
+    return tree(folder)
+
+
+def is_clean(folder):
+    """Whether a job left nothing temporary and no lock."""
+    names = os.listdir(pathlib.Path(folder, FOLDER))
+    return not any(name.startswith(("tmp-", "headers-")) for name in names)
+
+
+class Killer:
+    """Kills workers while they process objects: one, or one every so many seconds."""
+
+    def __init__(self, seconds=None):
+        self.killed = 0
+        self._seconds = seconds
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._is_over.set()
+        self._thread.join()
+
+    def _run(self):
+        while not self._is_over.wait(0.002):
+            for path in glob.glob("/proc/[0-9]*/cmdline"):
+                with contextlib.suppress(OSError):
+                    # Ray's title of a process names the task.
+                    if (
+                        pathlib.Path(path)
+                        .read_bytes()
+                        .startswith((b"ray::oarlock", b"ray::Worker.objects", b"ray::Worker.range"))
+                    ):
+                        os.kill(int(path.split("/")[2]), signal.SIGKILL)
+                        self.killed += 1
+                        break
+            else:
+                continue
+            if self._seconds is None or self._is_over.wait(self._seconds):
+                return
+
+
+def secret_of(identity):
+    """Return the 32 bytes of AGE-SECRET-KEY-1..., whose checksum is not looked at."""
+    number, text = 0, identity.lower().split("1", 1)[1][:-6]
+    for letter in text:
+        number = number << 5 | LETTERS.index(letter)
+    return (number >> (len(text) * 5 - 256)).to_bytes(32, "big")
+
+
+def unwrap(identity, stanzas):
+    """Return the file key of stanzas: age v1, "X25519 recipient stanza"."""
+    key = X25519PrivateKey.from_private_bytes(secret_of(identity))
+    form = (serialization.Encoding.Raw, serialization.PublicFormat.Raw)
+    for kind, arguments, body in stanzas:
+        if kind != "X25519":
+            continue
+        share = base64.b64decode(arguments[0] + "=")
+        shared = key.exchange(X25519PublicKey.from_public_bytes(share))
+        salt = share + key.public_key().public_bytes(*form)
+        wrapping = HKDF(hashes.SHA256(), 32, salt, b"age-encryption.org/v1/X25519").derive(shared)
+        try:
+            return ChaCha20Poly1305(wrapping).decrypt(bytes(12), body, None)
+        except Exception:
+            continue
+    raise ValueError("no stanza is for this identity")
+
+
+class Unreliable:
+    """A proxy on loopback that fails some requests.
+
+    It answers with 503 before or after the store has carried them out, or cuts what goes up or comes down in the middle.
+    """
+
+    def __init__(self, port, rate, seed):
+        generator = random.Random(seed)
+        self.failed = 0
+        proxy = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def carry(self):
+                length = int(self.headers.get("Content-Length", 0))
+                body = self.rfile.read(length)
+                fails, kind = generator.random() < rate, generator.choice(("early", "late", "cut"))
+                status, headers, answer = 503, [], b""
+                if fails and kind == "cut" and body:
+                    # The store gets half of what it was told to expect.
+                    self.forward_half(body)
+                    self.close_connection = True
+                    proxy.failed += 1
+                    return
+                if not fails or kind != "early":
+                    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+                    connection.request(self.command, self.path, body, dict(self.headers))
+                    response = connection.getresponse()
+                    status, headers, answer = response.status, response.getheaders(), response.read()
+                    connection.close()
+                is_cut = fails and kind == "cut"
+                if fails:
+                    proxy.failed += 1
+                if fails and not is_cut:
+                    status, headers = 503, [("Content-Type", "application/xml")]
+                    answer = b"<Error><Code>ServiceUnavailable</Code><Message>Try again.</Message></Error>"
+                self.send_response_only(status)
+                for name, value in headers:
+                    if name.lower() not in ("connection", "transfer-encoding", "content-length"):
+                        self.send_header(name, value)
+                is_head = self.command == "HEAD"
+                told = dict((name.lower(), value) for name, value in headers).get("content-length")
+                self.send_header("Content-Length", told if is_head and told else str(len(answer)))
+                self.end_headers()
+                if is_cut:
+                    self.close_connection = True
+                if not is_head:
+                    self.wfile.write(answer[: len(answer) // 2] if is_cut else answer)
+
+            def forward_half(self, body):
+                with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+                    head = f"{self.command} {self.path} HTTP/1.1\r\n{self.headers}"
+                    connection.sendall(head.encode("latin-1") + body[: len(body) // 2])
+
+            do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = carry
+
+            def log_message(self, *_):
+                pass
+
+        class Server(http.server.ThreadingHTTPServer):
+            daemon_threads = True
+
+            def handle_error(self, *_):
+                pass
+
+        self._server = Server(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self._server.shutdown()
+        self._server.server_close()

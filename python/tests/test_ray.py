@@ -1,0 +1,561 @@
+"""`oarlock fleet`: folders and buckets through a Ray of two workers on this machine."""
+
+import ctypes
+import json
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from ray_support import CHUNK, SIZES, Killer, is_clean, job, make, tree
+
+import oarlock
+from oarlock._oarlock import AgeHeader, AgeIdentities, AgeKey
+from oarlock.command import find_command
+from oarlock.ray import JobError, headers
+from oarlock.ray.local import LocalStore
+from oarlock.ray.manifest import LINE_BYTES_MAX
+from oarlock.ray.objects import FOLDER, Changed, Failed
+from oarlock.ray.worker import Item
+
+pytestmark = pytest.mark.usefixtures("cluster")
+IS_LONG = bool(os.environ.get("OARLOCK_TEST_FLEET"))
+
+
+# Folders.
+
+
+def test_folders_go_both_ways(keys, tmp_path, rng):
+    path, _, recipient = keys[0]
+    plain = make(tmp_path / "plain", rng)
+    os.chmod(tmp_path / "plain" / "0.bin", 0o640)
+    done = job("encrypt", tmp_path / "plain", tmp_path / "sealed", recipients=(recipient,), digest=True)
+    assert (done.done, done.failed, done.skipped) == (len(SIZES), 0, 0) and done.is_complete
+    assert done.bytes == sum(SIZES)
+    sealed = tree(tmp_path / "sealed")
+    assert sorted(sealed) == sorted(name + b".age" for name in plain)
+    for name, data in plain.items():
+        file = os.path.join(os.fsencode(tmp_path / "sealed"), name + b".age")
+        with oarlock.open(file, identity=path) as opened:
+            assert opened.read() == data
+    assert (tmp_path / "sealed" / "0.bin.age").stat().st_mode & 0o777 == 0o640
+    done = job("decrypt", tmp_path / "sealed", tmp_path / "opened", identities=(path,))
+    assert (done.done, done.failed) == (len(SIZES), 0)
+    assert tree(tmp_path / "opened") == plain
+    done = job("verify", tmp_path / "plain", tmp_path / "sealed", identities=(path,))
+    assert (done.done, done.failed) == (len(SIZES), 0)
+    assert is_clean(tmp_path / "sealed") and is_clean(tmp_path / "opened")
+
+
+def test_a_second_run_does_what_is_missing_or_changed(keys, tmp_path, rng):
+    recipient = keys[0][2]
+    make(tmp_path / "plain", rng)
+    arguments = ("encrypt", tmp_path / "plain", tmp_path / "sealed")
+    job(*arguments, recipients=(recipient,))
+    before = tree(tmp_path / "sealed")
+    (tmp_path / "plain" / "new").write_bytes(b"new")
+    (tmp_path / "plain" / "0.bin").write_bytes(b"changed")
+    (tmp_path / "sealed" / "2.bin.age").unlink()
+    counted = job(*arguments, recipients=(recipient,), dry_run=True)
+    assert (counted.done, counted.unchanged) == (3, len(SIZES) - 2)
+    assert len(tree(tmp_path / "sealed")) == len(SIZES) - 1
+    done = job(*arguments, recipients=(recipient,))
+    assert (done.done, done.unchanged, done.failed) == (3, len(SIZES) - 2, 0)
+    after = tree(tmp_path / "sealed")
+    same = [name for name in before if before[name] == after[name]]
+    assert sorted(same) == sorted(set(before) - {b"0.bin.age", b"2.bin.age"})
+    done = job(*arguments, recipients=(recipient,))
+    assert (done.done, done.unchanged) == (0, len(SIZES) + 1)
+    # For others it is done again.
+    done = job(*arguments, recipients=(recipient, keys[1][2]))
+    assert (done.done, done.unchanged) == (len(SIZES) + 1, 0)
+
+
+def test_what_another_program_wrote_stays(keys, tmp_path, rng):
+    recipient = keys[0][2]
+    make(tmp_path / "plain", rng, sizes=(5, 6))
+    (tmp_path / "sealed").mkdir()
+    (tmp_path / "sealed" / "0.bin.age").write_text("theirs")
+    done = job("encrypt", tmp_path / "plain", tmp_path / "sealed", recipients=(recipient,))
+    assert (done.done, done.failed) == (1, 1)
+    assert "--overwrite" in done.failures[0][1]
+    assert (tmp_path / "sealed" / "0.bin.age").read_text() == "theirs"
+    done = job("encrypt", tmp_path / "plain", tmp_path / "sealed", recipients=(recipient,), overwrite=True)
+    assert (done.done, done.failed) == (1, 0)
+
+
+def test_ranges_of_long_files(keys, tmp_path, rng):
+    """Different workers process parts of one file."""
+    path, _, recipient = keys[0]
+    plain = make(tmp_path / "plain", rng, sizes=(2 * CHUNK, 2 * CHUNK + 1, 4 * CHUNK, 11 * CHUNK + 5))
+    job("encrypt", tmp_path / "plain", tmp_path / "sealed", recipients=(recipient,), range_chunks=2)
+    for name, data in plain.items():
+        with oarlock.open(os.path.join(os.fsencode(tmp_path / "sealed"), name + b".age"), identity=path) as opened:
+            assert opened.read() == data
+    done = job("decrypt", tmp_path / "sealed", tmp_path / "opened", identities=(path,), range_chunks=2)
+    assert done.failed == 0
+    assert tree(tmp_path / "opened") == plain
+    # A range that is not authentic leaves no file.
+    target = tmp_path / "sealed" / "deep" / "er" / "3.bin.age"
+    data = bytearray(target.read_bytes())
+    data[-CHUNK] ^= 1
+    target.write_bytes(data)
+    done = job("decrypt", tmp_path / "sealed", tmp_path / "again", identities=(path,), range_chunks=2)
+    assert (done.done, done.failed) == (3, 1)
+    assert "chunk" in done.failures[0][1]
+    assert len(tree(tmp_path / "again")) == 3 and is_clean(tmp_path / "again")
+
+
+def test_rotation(keys, tmp_path, rng):
+    (old, _, first), (new, _, second) = keys
+    plain = make(tmp_path / "plain", rng)
+    job("encrypt", tmp_path / "plain", tmp_path / "sealed", recipients=(first,))
+    sealed = tree(tmp_path / "sealed")
+    done = job("rotate", tmp_path / "sealed", tmp_path / "rotated", identities=(old,), recipients=(second,))
+    assert (done.done, done.failed) == (len(SIZES), 0)
+    assert any("can still open" in note for note in done.notes)
+    rotated = tree(tmp_path / "rotated")
+    for name, data in sealed.items():
+        payload = AgeHeader.parse(data).size
+        assert rotated[name][AgeHeader.parse(rotated[name]).size :] == data[payload:]
+    assert job("decrypt", tmp_path / "rotated", tmp_path / "refused", identities=(old,)).done == 0
+    assert job("decrypt", tmp_path / "rotated", tmp_path / "opened", identities=(new,)).failed == 0
+    assert tree(tmp_path / "opened") == plain
+    # Both, and where the files are.
+    done = job("rotate", tmp_path / "sealed", tmp_path / "sealed", identities=(old,), recipients=(second,), keep=True)
+    assert (done.done, done.failed) == (len(SIZES), 0)
+    # The second recipient makes headers longer. Where they are not, no worker is needed.
+    assert done.workers == 1
+    # The manifest of what was encrypted follows what was rotated in place.
+    for command, options in (("verify", {"identities": (new,)}), ("verify", {})):
+        checked = job(command, tmp_path / "plain", tmp_path / "sealed", **options)
+        assert (checked.done + checked.unchanged, checked.failed) == (len(SIZES), 0)
+    again = job("rotate", tmp_path / "rotated", tmp_path / "rotated", identities=(new,), recipients=(first,))
+    assert (again.done, again.failed, again.workers) == (len(SIZES), 0, 0)
+    assert job("decrypt", tmp_path / "rotated", tmp_path / "back", identities=(old,)).failed == 0
+    assert tree(tmp_path / "back") == plain
+    for number, path in enumerate((old, new)):
+        assert job("decrypt", tmp_path / "sealed", tmp_path / f"both{number}", identities=(path,)).failed == 0
+        assert tree(tmp_path / f"both{number}") == plain
+    done = job("rotate", tmp_path / "sealed", tmp_path / "sealed", identities=(old,), recipients=(second,), keep=True)
+    assert (done.done, done.unchanged) == (0, len(SIZES))
+
+
+def test_post_quantum_and_ssh_recipients(keys, tmp_path, rng):
+    hybrid = tmp_path / "pq.txt"
+    subprocess.run((find_command(), "keygen", "--pq", "-o", hybrid), check=True, capture_output=True)
+    recipient = next(word for word in hybrid.read_text().split() if word.startswith("age1pq"))
+    subprocess.run(("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "ssh"), check=True)
+    ssh = (tmp_path / "ssh.pub").read_text().strip()
+    plain = make(tmp_path / "plain", rng, sizes=(100, CHUNK))
+    for name, theirs, identity in (("pq", recipient, hybrid), ("ssh", ssh, tmp_path / "ssh")):
+        job("encrypt", tmp_path / "plain", tmp_path / f"{name}-sealed", recipients=(theirs,))
+        done = job("decrypt", tmp_path / f"{name}-sealed", tmp_path / f"{name}-opened", identities=(str(identity),))
+        assert done.failed == 0 and tree(tmp_path / f"{name}-opened") == plain
+    with pytest.raises(JobError, match="post-quantum"):
+        job("encrypt", tmp_path / "plain", tmp_path / "mixed", recipients=(recipient, keys[0][2]))
+
+
+def test_verification(keys, tmp_path, rng):
+    path, _, recipient = keys[0]
+    make(tmp_path / "plain", rng)
+    job("encrypt", tmp_path / "plain", tmp_path / "sealed", recipients=(recipient,))
+    damaged = tmp_path / "sealed" / "6.bin.age"
+    data = bytearray(damaged.read_bytes())
+    data[-5 * CHUNK] ^= 1
+    status = damaged.stat()
+    damaged.write_bytes(data)
+    os.utime(damaged, ns=(status.st_atime_ns, status.st_mtime_ns))
+    (tmp_path / "sealed" / "2.bin.age").unlink()
+    (tmp_path / "plain" / "4.bin").write_bytes(bytes(CHUNK + 1))
+    other = tmp_path / "sealed" / "0.bin.age"
+    other.write_bytes(other.read_bytes())
+    done = job("verify", tmp_path / "plain", tmp_path / "sealed", identities=(path,))
+    reasons = dict(done.failures)
+    assert sorted(reasons) == ["0.bin", "2.bin", "4.bin", "6.bin"]
+    for name, word in (("0.bin", "another version"), ("2.bin", "not have"), ("4.bin", "changed"), ("6.bin", "chunk")):
+        assert word in reasons[name]
+    assert done.done == len(SIZES) - 4
+    # Without an identity, what needs none.
+    assert job("verify", tmp_path / "plain", tmp_path / "sealed").failed == 3
+
+
+# Names and other things in a folder.
+
+
+def test_names(keys, tmp_path):
+    path, _, recipient = keys[0]
+    root = os.fsencode(tmp_path / "plain")
+    os.mkdir(root)
+    deep = b"/".join([b"d" * 200] * 5)
+    names = [
+        b"two\nlines",
+        b"\xff\xfe",
+        "ä".encode(),
+        b" ",
+        b"...",
+        b"A",
+        b"a",
+        b"-r",
+        b'"',
+        deep + b"/" + b"e" * 19,
+        b"n" * 251,
+    ]
+    assert len(deep + b"/" + b"e" * 19) == 1024
+    for name in names:
+        os.makedirs(os.path.dirname(os.path.join(root, name)), exist_ok=True)
+        with open(os.path.join(root, name), "wb") as file:
+            file.write(b"content of " + name)
+    with open(os.path.join(root, b"m" * 252), "wb") as file:
+        file.write(b"too long with .age")
+    os.symlink("/etc/passwd", os.path.join(root, b"link"))
+    os.symlink("/etc", os.path.join(root, b"folder"))
+    os.mkfifo(os.path.join(root, b"pipe"))
+    done = job("encrypt", tmp_path / "plain", tmp_path / "sealed", recipients=(recipient,))
+    assert (done.done, done.failed, done.skipped) == (len(names), 1, 3)
+    assert done.failures[0][0] == "m" * 252
+    assert {path for path, _ in done.skips} == {"link", "folder", "pipe"}
+    done = job("decrypt", tmp_path / "sealed", tmp_path / "opened", identities=(path,))
+    assert done.failed == 0
+    assert tree(tmp_path / "opened") == {name: b"content of " + name for name in names}
+
+
+def test_links_in_the_destination_are_not_followed(keys, tmp_path, rng):
+    make(tmp_path / "plain", rng, sizes=(5, 6))
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "sealed").mkdir()
+    os.symlink(tmp_path / "outside", tmp_path / "sealed" / "deep")
+    done = job("encrypt", tmp_path / "plain", tmp_path / "sealed", recipients=(keys[0][2],))
+    assert (done.done, done.failed) == (1, 1)
+    assert os.listdir(tmp_path / "outside") == []
+    os.symlink(tmp_path / "outside", tmp_path / "own")
+    (tmp_path / "other").mkdir()
+    os.symlink(tmp_path / "outside", tmp_path / "other" / FOLDER)
+    with pytest.raises((JobError, OSError)):
+        job("encrypt", tmp_path / "plain", tmp_path / "other", recipients=(keys[0][2],))
+    assert os.listdir(tmp_path / "outside") == []
+
+
+def test_source_and_destination_must_be_apart(keys, tmp_path, rng):
+    make(tmp_path / "plain", rng, sizes=(5,))
+    os.symlink(tmp_path / "plain", tmp_path / "link")
+    for source, target in (
+        (tmp_path / "plain", tmp_path / "plain"),
+        (tmp_path / "plain", tmp_path / "plain" / "sealed"),
+        (tmp_path / "plain", tmp_path / "link" / "sealed"),
+        (tmp_path / "plain" / "deep", tmp_path / "plain"),
+        ("s3://bucket/a", "s3://bucket/a/b"),
+        ("s3://bucket", "s3://bucket/b"),
+    ):
+        with pytest.raises(JobError, match=r"contain|not a folder"):
+            job("encrypt", source, target, recipients=(keys[0][2],))
+    assert list(tree(tmp_path / "plain")) == [b"0.bin"]
+
+
+def test_two_jobs_on_one_destination(keys, tmp_path, rng):
+    make(tmp_path / "plain", rng, sizes=(5,))
+    store = LocalStore(tmp_path / "sealed")
+    store.create()
+    assert store.lock("the other job") is None
+    with pytest.raises(JobError, match="the other job"):
+        job("encrypt", tmp_path / "plain", tmp_path / "sealed", recipients=(keys[0][2],))
+    store.unlock()
+    assert job("encrypt", tmp_path / "plain", tmp_path / "sealed", recipients=(keys[0][2],)).done == 1
+
+
+# Failures.
+
+
+def test_files_that_change_while_they_are_read(tmp_path):
+    store = LocalStore(tmp_path)
+    file = tmp_path / "file"
+    changes = (
+        lambda: file.write_bytes(b"longer than before"),
+        lambda: file.write_bytes(b"same!"),
+        lambda: os.truncate(file, 2),
+    )
+    for change in changes:
+        file.write_bytes(b"12345")
+        os.utime(file, ns=(0, 0))
+        entry = store.stat("file")
+        with pytest.raises(Changed):
+            with store.open(entry):
+                change()
+        with pytest.raises(Changed):
+            with store.open(entry):
+                pass
+    file.write_bytes(b"12345")
+    entry = store.stat("file")
+    with store.open(entry) as source:
+        with pytest.raises(Changed):
+            source.read([memoryview(bytearray(6))], 0)
+    file.unlink()
+    with pytest.raises(Failed, match="no longer"):
+        with store.open(entry):
+            pass
+    file.symlink_to("/etc/passwd")
+    with pytest.raises(Failed, match="regular"):
+        with store.open(entry):
+            pass
+
+
+def test_a_file_that_keeps_growing_is_not_put_out(keys, tmp_path, rng):
+    recipient = keys[0][2]
+    plain = make(tmp_path / "plain", rng)
+    growing, is_over = tmp_path / "plain" / "growing", threading.Event()
+
+    def grow():
+        with open(growing, "ab", buffering=0) as file:
+            while not is_over.is_set():
+                file.write(b"x" * 10)
+                time.sleep(0.0005)
+
+    thread = threading.Thread(target=grow)
+    thread.start()
+    try:
+        while not growing.exists():
+            time.sleep(0.01)
+        done = job("encrypt", tmp_path / "plain", tmp_path / "sealed", recipients=(recipient,))
+    finally:
+        is_over.set()
+        thread.join()
+    assert (done.done, done.failed) == (len(plain), 1)
+    assert done.failures == [("growing", "it changed while it was read")] and done.retries > 0
+    assert not (tmp_path / "sealed" / "growing.age").exists()
+    # Once it stays as it is, it is taken.
+    done = job("encrypt", tmp_path / "plain", tmp_path / "sealed", recipients=(recipient,))
+    assert (done.done, done.unchanged) == (1, len(plain))
+
+
+def test_a_worker_that_is_killed(keys, tmp_path, rng):
+    path, _, recipient = keys[0]
+    plain = make(tmp_path / "plain", rng, sizes=[rng.randrange(3 * CHUNK) for _ in range(300)])
+    (tmp_path / "plain" / "long").write_bytes(rng.randbytes(40 * CHUNK))
+    plain = tree(tmp_path / "plain")
+    for command, source, target, options in (
+        ("encrypt", "plain", "sealed", {"recipients": (recipient,)}),
+        ("decrypt", "sealed", "opened", {"identities": (path,)}),
+        ("rotate", "sealed", "rotated", {"identities": (path,), "recipients": (keys[1][2],)}),
+    ):
+        with Killer() as killer:
+            done = job(command, tmp_path / source, tmp_path / target, workers=2, range_chunks=2, **options)
+        assert killer.killed == done.workers_lost == 1
+        assert (done.done + done.unchanged, done.failed) == (len(plain), 0)
+        assert is_clean(tmp_path / target)
+    assert tree(tmp_path / "opened") == plain
+    assert job("decrypt", tmp_path / "rotated", tmp_path / "again", identities=(keys[1][0],)).failed == 0
+    assert tree(tmp_path / "again") == plain
+
+
+def test_headers_that_were_written_in_part(tmp_path, monkeypatch):
+    """A job that ends while it replaces a header in place leaves a journal, with which the next one repairs the file."""
+    old, new, key = AgeIdentities.generate(), AgeIdentities.generate(), AgeKey()
+    store = LocalStore(tmp_path)
+    store.create()
+    header, rest = key.wrap([old.recipient]), os.urandom(100)
+    names = ("a", "b", "c")
+    for name in names:
+        (tmp_path / name).write_bytes(header + rest)
+    again = key.wrap([new.recipient], AgeHeader.parse(header))
+    assert len(again) == len(header)
+    items = [Item(store.stat(name), name, header=again, header_bytes=len(header)) for name in names]
+    write, written = os.pwrite, []
+
+    def write_in_part(descriptor, data, position):
+        written.append(write(descriptor, data[:50] if written else data, position))
+        return written[-1]
+
+    monkeypatch.setattr(os, "pwrite", write_in_part)
+    with pytest.raises(OSError):
+        headers.replace(store, items)
+    monkeypatch.undo()
+    contents = {name: (tmp_path / name).read_bytes() for name in names}
+    assert contents == {"a": again + rest, "b": again[:50] + header[50:] + rest, "c": header + rest}
+    # A file that is another one now stays as it is, and a journal leads nowhere else.
+    (tmp_path / "c").write_bytes(header + os.urandom(100))
+    other = (tmp_path / "c").read_bytes()
+    outside = tmp_path.parent / "outside"
+    outside.write_bytes(header + rest)
+    (journal,) = (tmp_path / FOLDER).glob("headers-*")
+    line = json.loads(journal.read_text().splitlines()[0])
+    with open(journal, "a") as file:
+        for change in (
+            {"path": "../outside"},
+            {"path": str(outside)},
+            {"path": 5},
+            {"size": None},
+            {"header": "?"},
+            {"following": ""},
+        ):
+            file.write(json.dumps({**line, **change}) + "\n")
+        file.write('[]\n"text"\n' + "[" * 10_000 + '\n{"cut')
+    assert store.lock("test") is None
+    store.unlock()
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes() == again + rest
+    assert (tmp_path / "c").read_bytes() == other
+    assert outside.read_bytes() == header + rest
+    assert is_clean(tmp_path)
+
+
+def test_a_job_that_is_killed_goes_on(cluster, keys, tmp_path, rng):
+    path, _, recipient = keys[0]
+    plain = make(tmp_path / "plain", rng, sizes=[rng.randrange(CHUNK) for _ in range(900)])
+    command = [sys.executable, "-m", "oarlock.ray", "encrypt", "--address", cluster.address_info["address"]]
+    command += ["-r", recipient, str(tmp_path / "plain"), str(tmp_path / "sealed")]
+    driver = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while not any(tmp_path.glob("sealed/*.age")):
+        assert driver.poll() is None and time.monotonic() < deadline, driver.stderr.read()
+        time.sleep(0.005)
+    driver.kill()
+    driver.communicate()
+    written = len(tree(tmp_path / "sealed"))
+    assert 0 < written < len(plain)
+    done = job("encrypt", tmp_path / "plain", tmp_path / "sealed", recipients=(recipient,))
+    assert done.failed == 0 and done.done + done.unchanged == len(plain)
+    assert is_clean(tmp_path / "sealed")
+    job("decrypt", tmp_path / "sealed", tmp_path / "opened", identities=(path,))
+    assert tree(tmp_path / "opened") == plain
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
+def test_full_disk(keys, tmp_path, rng):
+    make(tmp_path / "plain", rng, sizes=[20 * CHUNK] * 8)
+    target = tmp_path / "sealed"
+    target.mkdir()
+    library = ctypes.CDLL(None, use_errno=True)
+    if library.mount(b"none", os.fsencode(target), b"tmpfs", 0, b"size=3m") != 0:
+        pytest.skip("this machine mounts nothing")
+    try:
+        with pytest.raises(JobError, match="No space left"):
+            job("encrypt", tmp_path / "plain", target, recipients=(keys[0][2],))
+        for name, data in tree(target).items():
+            assert len(data) > 20 * CHUNK, name
+        assert is_clean(target)
+    finally:
+        library.umount2(os.fsencode(target), 2)
+
+
+# Manifests that somebody else wrote.
+
+
+def test_hostile_manifests(keys, tmp_path, rng):
+    path, _, recipient = keys[0]
+    plain = make(tmp_path / "plain", rng)
+    job("encrypt", tmp_path / "plain", tmp_path / "sealed", recipients=(recipient,), digest=True)
+    (manifest,) = (tmp_path / "sealed" / FOLDER).glob("manifest-*.jsonl")
+    lines = [json.loads(line) for line in manifest.read_text().splitlines()]
+    done = {line["path"]: line for line in lines if line.get("state") == "done"}
+    hostile = [
+        b"\n",
+        b"{" * 100_000 + b"\n",
+        b"[" * 60_000 + b"\n",
+        b'"text"\n',
+        b"x" * (3 << 20) + b"\n",
+        b"\xff\xfe\x00\n",
+        json.dumps({**done["0.bin"], "path": 5}).encode() + b"\n",
+        json.dumps({**done["0.bin"], "path": "\ud800"}).encode() + b"\n",
+        json.dumps({**done["0.bin"], "output": []}).encode() + b"\n",
+        json.dumps({**done["0.bin"], "state": "opened"}).encode() + b"\n",
+        json.dumps({**done["0.bin"], "path": "../../outside"}).encode() + b"\n",
+        json.dumps({**done["0.bin"], "path": "/etc/passwd"}).encode() + b"\n",
+        json.dumps({**done["0.bin"], "size": 10**400}).encode() + b"\n",
+        json.dumps({**done["2.bin"], "etag": {"a": [1]}}).encode() + b"\n",
+        json.dumps({**done["4.bin"], "output": {"size": 1, "etag": "0"}}).encode() + b"\n",
+        json.dumps({**done["6.bin"], "sha256": "0" * 64}).encode() + b"\n",
+        json.dumps({**done["6.bin"], "sha256": "0" * 64}).encode() + b"\n",
+        b'{"cut short',
+    ]
+    with open(manifest, "ab") as file:
+        file.writelines(hostile)
+    checked = job("verify", tmp_path / "plain", tmp_path / "sealed", identities=(path,))
+    assert [path for path, reason in checked.failures if "SHA-256" in reason] == ["6.bin"]
+    assert any("10 lines of manifests were ignored" in note for note in checked.notes), checked.notes
+    assert not any(len(note) > 2000 for note in checked.notes)
+    # Lines that do not fit what is there are not believed.
+    again = job("encrypt", tmp_path / "plain", tmp_path / "sealed", recipients=(recipient,))
+    assert (again.done, again.unchanged, again.failed) == (3, len(plain) - 3, 0)
+    assert not (tmp_path / "outside").exists()
+    huge = tmp_path / "manifest"
+    with open(huge, "wb") as file:
+        file.write(b"y" * (LINE_BYTES_MAX + 1) + b"\n" + b"z" * (1 << 20))
+    again = job("encrypt", tmp_path / "plain", tmp_path / "sealed", recipients=(recipient,), manifest=str(huge))
+    assert again.done == 0 and again.failed == len(plain)
+    os.unlink(manifest)
+    os.symlink(huge, manifest)
+    with pytest.raises(OSError):
+        job("encrypt", tmp_path / "plain", tmp_path / "sealed", recipients=(recipient,))
+
+
+def test_without_ray():
+    code = "import sys; sys.modules['ray'] = None; from oarlock.ray.command import main; sys.exit(main(sys.argv[1:]))"
+    done = subprocess.run((sys.executable, "-c", code, "encrypt", "a", "b", "-r", "x"), capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "ray is not installed: pip install 'oarlock[ray]'" in done.stderr
+
+
+def test_arguments(tmp_path, keys, capsys):
+    from oarlock.ray.command import main
+
+    path, identity, recipient = keys[0]
+    folder, sealed = str(tmp_path / "plain"), str(tmp_path / "sealed")
+    os.mkdir(folder)
+    for arguments, word in (
+        (["encrypt", folder, sealed], "recipient"),
+        (["rotate", folder, sealed, "-i", path], "recipients"),
+        (["decrypt", folder, sealed], "identity"),
+        (["decrypt", folder, sealed, "-i", "/no/such"], "No such file"),
+        (["encrypt", folder, sealed, "-r", identity], "secret"),
+        (["encrypt", folder, sealed, "-R", "/no/such"], "No such file"),
+        (["encrypt", "/no/such", sealed, "-r", recipient], "not a folder"),
+        (["encrypt", "ftp://host/x", sealed, "-r", recipient], "not supported"),
+        (["encrypt", "s3:///x", sealed, "-r", recipient], "bucket"),
+    ):
+        assert main(arguments) == 2
+        error = capsys.readouterr().err
+        assert word in error and identity[16:40] not in error.upper(), error
+    for arguments in (["encrypt"], ["encrypt", folder, sealed, "--local", "0"], ["frobnicate"]):
+        with pytest.raises(SystemExit):
+            main(arguments)
+
+
+# Long variants.
+
+
+@pytest.mark.skipif(not IS_LONG, reason="OARLOCK_TEST_FLEET is not set")
+def test_many_small_files(keys, tmp_path, rng):
+    """The overhead of an object is at most 2 ms, in bounded memory."""
+    path, _, recipient = keys[0]
+    count = 10_000
+    for number in range(count):
+        file = tmp_path / "plain" / f"{number % 100}" / f"{number}"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(rng.randbytes(4096))
+    for command, source, target, options in (
+        ("encrypt", "plain", "sealed", {"recipients": (recipient,)}),
+        ("decrypt", "sealed", "opened", {"identities": (path,)}),
+    ):
+        done = job(command, tmp_path / source, tmp_path / target, **options)
+        assert (done.done, done.failed) == (count, 0)
+        print(f"{command}: {done.seconds / count * 1000:.2f} ms an object")
+        assert done.seconds / count <= 0.002
+    assert tree(tmp_path / "opened") == tree(tmp_path / "plain")
+
+
+@pytest.mark.skipif(not IS_LONG, reason="OARLOCK_TEST_FLEET is not set")
+def test_workers_that_are_killed_again_and_again(keys, tmp_path):
+    rng = random.Random(1)
+    path, _, recipient = keys[0]
+    plain = make(tmp_path / "plain", rng, sizes=[rng.randrange(20 * CHUNK) for _ in range(2000)])
+    for command, source, target, options in (
+        ("encrypt", "plain", "sealed", {"recipients": (recipient,)}),
+        ("decrypt", "sealed", "opened", {"identities": (path,)}),
+    ):
+        with Killer(3) as killer:
+            done = job(command, tmp_path / source, tmp_path / target, workers=2, range_chunks=2, **options)
+        assert killer.killed > 1
+        assert (done.done, done.failed) == (len(plain), 0)
+    assert tree(tmp_path / "opened") == plain

@@ -1,0 +1,141 @@
+"""`oarlock fleet` with buckets, of a server with the interface of S3."""
+
+import json
+import os
+
+import boto3
+import pytest
+from moto.server import ThreadedMotoServer
+from ray_support import CHUNK, Unreliable, job, make, tree
+
+from oarlock._oarlock import AgeHeader
+from oarlock.ray import JobError
+from oarlock.ray.objects import FOLDER, Changed, Failed
+from oarlock.ray.s3 import S3Store
+
+pytestmark = pytest.mark.usefixtures("cluster")
+
+
+@pytest.fixture(scope="module")
+def moto():
+    """The port of a server with the interface of S3."""
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    yield server.get_host_and_port()[1]
+    server.stop()
+
+
+@pytest.fixture
+def bucket(moto):
+    """The client and name of a bucket, empty and of this test alone."""
+    name = f"bucket-{os.urandom(4).hex()}"
+    client = boto3.client("s3", endpoint_url=f"http://127.0.0.1:{moto}")
+    client.create_bucket(Bucket=name)
+    return client, name
+
+
+def fill(client, name, prefix, contents):
+    for key, data in contents.items():
+        client.put_object(Bucket=name, Key=prefix + key, Body=data)
+
+
+def objects(client, name, prefix):
+    found = {}
+    for page in client.get_paginator("list_objects_v2").paginate(Bucket=name, Prefix=prefix):
+        for entry in page.get("Contents", ()):
+            if f"{FOLDER}/" not in entry["Key"]:
+                found[entry["Key"][len(prefix) :]] = client.get_object(Bucket=name, Key=entry["Key"])["Body"].read()
+    return found
+
+
+def test_buckets_that_fail_now_and_then(moto, bucket, keys, rng):
+    """A store that fails one request in ten."""
+    (old, _, first), (new, _, second) = keys
+    client, name = bucket
+    plain = {f"{number}/ä {number}": rng.randbytes(rng.randrange(2 * CHUNK)) for number in range(20)}
+    plain |= {"long": rng.randbytes(200 * CHUNK + 9), "empty": b""}
+    fill(client, name, "plain/", plain)
+    client.put_object(Bucket=name, Key="plain/folder/", Body=b"")
+    proxy = Unreliable(moto, 0.1, rng.randrange(1 << 32))
+    try:
+
+        def work(command, source, target, **options):
+            return job(
+                command, f"s3://{name}/{source}", f"s3://{name}/{target}", endpoint=proxy.url, range_chunks=80, **options
+            )
+
+        done = work("encrypt", "plain", "sealed", recipients=(first,))
+        assert (done.done, done.failed, done.skipped) == (len(plain), 0, 1), done
+        assert sorted(objects(client, name, "sealed/")) == sorted(f"{key}.age" for key in plain)
+        done = work("rotate", "sealed", "rotated", identities=(old,), recipients=(second,))
+        assert (done.done, done.failed) == (len(plain), 0), done
+        done = work("decrypt", "rotated", "opened", identities=(new,))
+        assert (done.done, done.failed) == (len(plain), 0), done
+        assert objects(client, name, "opened/") == plain
+        done = work("verify", "plain", "sealed", identities=(old,))
+        assert (done.done, done.failed) == (len(plain), 0), done
+        assert proxy.failed > 10
+    finally:
+        proxy.close()
+    sealed, rotated = objects(client, name, "sealed/"), objects(client, name, "rotated/")
+    for key, data in sealed.items():
+        assert rotated[key][AgeHeader.parse(rotated[key]).size :] == data[AgeHeader.parse(data).size :]
+    # An upload whose beginning got no answer is known to nobody. The next job finds it.
+    done = job("encrypt", f"s3://{name}/plain", f"s3://{name}/sealed", recipients=(first,), endpoint=f"http://127.0.0.1:{moto}")
+    assert (done.done, done.unchanged, done.workers) == (0, len(plain), 0)
+    assert "Uploads" not in client.list_multipart_uploads(Bucket=name, Prefix="sealed/")
+    assert client.list_objects_v2(Bucket=name, Prefix=f"sealed/{FOLDER}/lock")["KeyCount"] == 0
+
+
+def test_a_bucket_and_a_folder(moto, bucket, keys, tmp_path, rng):
+    path, _, recipient = keys[0]
+    client, name = bucket
+    url, endpoint = f"s3://{name}/x", f"http://127.0.0.1:{moto}"
+    plain = make(tmp_path / "plain", rng)
+    bad = os.path.join(os.fsencode(tmp_path / "plain"), b"\xff")
+    with open(bad, "wb") as file:
+        file.write(b"not UTF-8")
+    done = job("encrypt", tmp_path / "plain", url, recipients=(recipient,), endpoint=endpoint)
+    assert (done.done, done.failed) == (len(plain), 1)
+    assert "UTF-8" in done.failures[0][1]
+    os.unlink(bad)
+    both = (recipient, keys[1][2])
+    done = job("rotate", url, url, identities=(path,), recipients=both, endpoint=endpoint)
+    assert (done.done, done.failed) == (len(plain), 0)
+    # Keys that a file cannot have.
+    sealed = client.get_object(Bucket=name, Key="x/0.bin.age")["Body"].read()
+    keys_refused = ["../../evil.age", "a/../b.age", "a//b.age", "/c.age", "n" * 1020, "d" * 300 + ".age"]
+    for key in keys_refused:
+        client.put_object(Bucket=name, Key=f"x/{key}", Body=sealed)
+    done = job("decrypt", url, tmp_path / "a" / "b" / "opened", identities=(path,), endpoint=endpoint)
+    assert (done.done, done.failed, done.skipped) == (len(plain), len(keys_refused) - 1, 1)
+    assert tree(tmp_path / "a" / "b" / "opened") == plain
+    assert tree(tmp_path / "a").keys() == {b"b/opened/" + key for key in plain}
+    # Two jobs, one of which died, in the middle of an upload. Another program uploads too.
+    line = {"command": "encrypt", "path": "0.bin", "size": 1, "etag": "x", "state": "begun"}
+    client.put_object(Bucket=name, Key=f"x/{FOLDER}/manifest-000000000100.jsonl", Body=json.dumps(line) + "\n")
+    for key in ("x/0.bin.age", "x/theirs.age"):
+        client.create_multipart_upload(Bucket=name, Key=key)
+    client.put_object(Bucket=name, Key=f"x/{FOLDER}/lock", Body=b"another machine")
+    with pytest.raises(JobError, match=r"another machine.*break-lock"):
+        job("encrypt", tmp_path / "plain", url, recipients=both, endpoint=endpoint)
+    done = job("encrypt", tmp_path / "plain", url, recipients=both, endpoint=endpoint, break_lock=True)
+    assert (done.done, done.unchanged) == (1, len(plain) - 1)
+    assert [upload["Key"] for upload in client.list_multipart_uploads(Bucket=name)["Uploads"]] == ["x/theirs.age"]
+
+
+def test_an_object_that_is_replaced_while_it_is_read(moto, bucket):
+    client, name = bucket
+    store = S3Store(f"s3://{name}/x", f"http://127.0.0.1:{moto}")
+    client.put_object(Bucket=name, Key="x/y", Body=b"12345")
+    entry = store.stat("y")
+    buffer = bytearray(2)
+    with store.open(entry) as source:
+        source.read([memoryview(buffer)], 1)
+        assert buffer == b"23"
+        client.put_object(Bucket=name, Key="x/y", Body=b"54321")
+        with pytest.raises(Changed):
+            source.read([memoryview(buffer)], 3)
+        client.delete_object(Bucket=name, Key="x/y")
+        with pytest.raises(Failed, match="no longer"):
+            source.read([memoryview(buffer)], 3)
