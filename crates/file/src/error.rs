@@ -58,6 +58,8 @@ pub enum Error {
         /// The fault of the line.
         what: &'static str,
     },
+    /// The file is armored, and too long to be kept in memory.
+    LongArmor,
     /// The input does not begin with `Salted__`, as a file of `openssl enc` with a passphrase does.
     NotSalted,
     /// The padding of the last block is wrong: the key is wrong, or the file was changed.
@@ -125,6 +127,9 @@ impl fmt::Display for Error {
             }
             Self::Header(what) => write!(f, "not an age file, or a damaged one: {what}"),
             Self::Armor { line, what } => write!(f, "damaged text: line {line} {what}"),
+            Self::LongArmor => f.write_str(
+                "armored and longer than 256 MiB, which only `oarlock decrypt` reads",
+            ),
             Self::NotSalted => f.write_str(
                 "not a file of `openssl enc` with a passphrase: it does not begin with `Salted__`",
             ),

@@ -21,7 +21,7 @@ use crate::plan::ahead::keystream_is_slower_than_its_way;
 use crate::plan::engine::Engine;
 use crate::plan::prefetch::Records;
 use crate::work::algorithm::Algorithm;
-use oarlock_threads::prefetch::{Reader, RingSize, Source};
+use oarlock_threads::prefetch::{RingSize, Source};
 
 /// How a nonce is formed from a sequence number.
 #[derive(Clone, Copy)]
@@ -342,12 +342,7 @@ impl SequencedAead {
             key: Arc::clone(&self.key),
             nonces: Arc::clone(&self.nonces),
         };
-        let reader = Reader::new(
-            size,
-            Box::new(source),
-            &engine.prefetched,
-            options.prefetch_bytes,
-        )?;
+        let reader = engine.ring(size, Box::new(source))?;
         Some(Records::new(reader, first))
     }
 

@@ -18,7 +18,6 @@ use crate::plan::route::Route;
 use crate::work::algorithm::Direction;
 use crate::work::counter::{Geometry, advanced, advanced_within, distance};
 use oarlock_threads::pool::Stripes;
-use oarlock_threads::prefetch::Reader;
 
 /// A stream cipher without its route, which a long request borrows while it changes the rest.
 pub(super) struct Stream<A: StreamKind> {
@@ -327,12 +326,7 @@ impl<A: StreamKind> Stream<A> {
         let size =
             route.with_pace(|pace| pace.ring_size(stream_bytes, options.cipher_streams()))?;
         let source = StreamSource { key, geometry };
-        let reader = Reader::new(
-            size,
-            Box::new(source),
-            &engine.prefetched,
-            options.prefetch_bytes,
-        )?;
+        let reader = engine.ring(size, Box::new(source))?;
         let xor = Xor::new(engine.cpu);
         let mut consumer = Consumer::new(reader, geometry, xor, self.counter);
         consumer.expect(self.counter, self.skip);

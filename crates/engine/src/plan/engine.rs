@@ -28,7 +28,7 @@ use oarlock_threads::job::{Job, JobOptions, QueueFull, Start};
 use oarlock_threads::page::Gauge;
 use oarlock_threads::pool::Background;
 use oarlock_threads::pool::{Limits, Pool, Scheduling};
-use oarlock_threads::prefetch::{Budget, Ring};
+use oarlock_threads::prefetch::{Budget, Reader, Ring, RingSize, Source};
 use oarlock_threads::process;
 
 /// The state that all sessions of an accelerator share: options, costs, devices, counts, the pool and the job queue.
@@ -53,7 +53,7 @@ pub struct Engine {
     idle_pool: OnceLock<Arc<Pool>>,
     /// Whether the program is not ours; its engines then share one pool of each kind.
     is_guest: bool,
-    pub(crate) prefetched: Arc<Budget>,
+    prefetched: Arc<Budget>,
     callers: Callers,
     pub(super) crowd: Crowd,
     /// Threads kept by ciphers under [`Reservation::Exclusive`].
@@ -334,8 +334,14 @@ impl Engine {
         cpus().saturating_sub(self.callers.count().max(1))
     }
 
+    /// Returns the reader of a new ring; `None` if all rings together would take more than `prefetch_bytes`.
+    pub fn ring(&self, size: RingSize, source: Box<dyn Source>) -> Option<Reader> {
+        let bytes_max = self.options().prefetch_bytes;
+        Reader::new(size, source, &self.prefetched, bytes_max)
+    }
+
     /// Has `worker` fill `ring`, if there is enough to fill.
-    pub(crate) fn fill(&self, ring: &Arc<Ring>, worker: PrefetchWorker) {
+    pub fn fill(&self, ring: &Arc<Ring>, worker: PrefetchWorker) {
         let (pool, workers_max): (fn(&Self) -> &Pool, _) = match worker {
             PrefetchWorker::Pool => (
                 Self::pool,

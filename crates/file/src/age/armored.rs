@@ -1,15 +1,18 @@
 //! Files in armor (text). They are processed chunk by chunk on the calling thread, because files that are sent as text are
 //! short.
 
-use std::io::{self, Read, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Seek as _, Write};
+use std::os::unix::fs::FileExt as _;
 
 use ::age::Identity;
 use ::age::armor::{ArmoredWriter, Format as ArmorFormat};
 use oarlock::device::Cpu;
+use rustix::fs::MemfdFlags;
 use zeroize::Zeroizing;
 
 pub use super::dearmored::BEGIN;
-use super::dearmored::{Dearmored, Malformed};
+use super::dearmored::{Dearmored, Malformed, WHITE_SPACE_BYTES_MAX};
 use super::{CHUNK_BYTES, Decryptor, Encryptor, Header, SEALED_CHUNK_BYTES, TAG_BYTES};
 use crate::Error;
 use crate::waiting::Stopped;
@@ -44,6 +47,46 @@ pub fn seal(
         .finish()
         .and_then(|mut output| output.flush())
         .map_err(writing(0))
+}
+
+/// Whether a regular file begins with armor, or with white space and armor.
+pub(super) fn is_armored(file: &File) -> Result<bool, Error> {
+    let mut first = [0; WHITE_SPACE_BYTES_MAX + BEGIN.len()];
+    let mut read = 0;
+    loop {
+        match file.read_at(&mut first[read..], read as u64) {
+            Ok(0) => break,
+            Ok(count) => read += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => {
+                let at = read as u64;
+                return Err(Error::Read { at, error });
+            }
+        }
+    }
+    let text = first[..read].trim_ascii_start();
+    Ok(text.starts_with(BEGIN.as_bytes()))
+}
+
+/// Returns a file in memory with what is in the armor: ciphertext, which may be read at any position.
+///
+/// # Errors
+/// [`Error::Armor`], [`Error::LongArmor`], [`Error::Read`].
+pub(super) fn in_memory(file: &File) -> Result<File, Error> {
+    let writing = |error: io::Error| Error::Write { at: 0, error };
+    let memory = rustix::fs::memfd_create("oarlock-age", MemfdFlags::CLOEXEC);
+    let memory = File::from(memory.map_err(|error| writing(error.into()))?);
+    let mut input = Dearmored::new(file).take(IN_MEMORY_BYTES_MAX + 1);
+    let mut output = BufWriter::with_capacity(CHUNK_BYTES, &memory);
+    let copied = io::copy(&mut input, &mut output);
+    let bytes = copied.map_err(|error| named(Error::Read { at: 0, error }))?;
+    if bytes > IN_MEMORY_BYTES_MAX {
+        return Err(Error::LongArmor);
+    }
+    output.flush().map_err(writing)?;
+    drop(output);
+    (&memory).rewind().map_err(writing)?;
+    Ok(memory)
 }
 
 /// An armored file whose header has been read.
@@ -193,3 +236,6 @@ impl<'a, R: Read> Chunks<'a, R> {
         Ok(Some((number, self.is_at_end, bytes)))
     }
 }
+
+/// The most bytes in an armor that is kept in memory.
+const IN_MEMORY_BYTES_MAX: u64 = 256 << 20;

@@ -153,4 +153,4 @@ const END: &str = "-----END AGE ENCRYPTED FILE-----";
 const COLUMNS: usize = 64;
 const LINE_BYTES: usize = 48;
 /// The limit of Go's age.
-const WHITE_SPACE_BYTES_MAX: usize = 1024;
+pub(super) const WHITE_SPACE_BYTES_MAX: usize = 1024;

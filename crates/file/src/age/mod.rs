@@ -10,17 +10,25 @@
 //!
 //! Recipients and identities are those of the `age` crate, the post-quantum ones of [`hybrid`], and those that a [`plugin`]
 //! serves. Header and payload are implemented here.
+//!
+//! The [pipeline](crate::run) takes whole files. [`Reader`] and [`Writer`] are for programs that read and write the plaintext
+//! themselves.
 
 pub mod armored;
 mod dearmored;
 mod header;
 mod payload;
 pub mod plugin;
+mod reader;
+mod shared;
+mod writer;
 
 pub use age_core::format::{FileKey, Stanza};
 pub use header::{Header, VERSION_LINE};
 pub use oarlock_recipients::hybrid;
 pub use payload::{CHUNK_BYTES, NONCE_BYTES, Payload, SEALED_CHUNK_BYTES, TAG_BYTES, plain_bytes};
+pub use reader::Reader;
+pub use writer::Writer;
 
 use std::io::Read;
 

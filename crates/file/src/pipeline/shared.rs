@@ -91,6 +91,6 @@ impl<'a, F: Format, W: Watch> Shared<'a, F, W> {
 }
 
 /// Locks `mutex` even if it is poisoned: a thread that panics ends the whole command, and its data is not used again.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
