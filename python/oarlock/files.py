@@ -12,7 +12,9 @@ from ._oarlock import AgeReader, AgeWriter, is_secret
 
 __all__ = ["open"]
 
-_BUFFER_BYTES = 1 << 20
+# Of a reader: pieces that are longer go to the caller's buffer without a copy.
+_READ_BYTES = 256 << 10
+_WRITTEN_BYTES = 1 << 20
 
 
 class _Reader(io.RawIOBase):
@@ -75,7 +77,7 @@ class _Reader(io.RawIOBase):
 class _Writer(io.RawIOBase):
     """An age file that is being written. It gets its name when it is complete."""
 
-    def __init__(self, path, mode, recipients, passphrase):
+    def __init__(self, path, mode, recipients, passphrase, armor):
         self._is_new = "x" in mode
         self._temporary = self._file = self._age = None
         folder, name = os.path.split(os.path.realpath(path))
@@ -94,7 +96,7 @@ class _Writer(io.RawIOBase):
                 self._file = builtins.open(path, "wb", buffering=0)
             else:
                 self._open_temporary(folder, earlier)
-            self._age = AgeWriter(self._file.fileno(), recipients, passphrase)
+            self._age = AgeWriter(self._file.fileno(), recipients, passphrase, armor)
         except BaseException:
             self.discard()
             raise
@@ -179,12 +181,13 @@ class _BufferedWriter(io.BufferedWriter):
                 self.raw.discard()
 
 
-def open(file, mode="rb", *, identity=None, recipients=None, passphrase=None):
+def open(file, mode="rb", *, identity=None, recipients=None, passphrase=None, armor=False):
     """Open an age file as a binary file object of its plaintext.
 
     ``mode`` is "rb", "wb" or "xb". For reading, ``identity`` is the path of an identity file or of an SSH key, the text of one
     ("AGE-SECRET-KEY-1..."), or a list of these; the object is seekable. For writing, ``recipients`` is a recipient ("age1...",
-    "age1pq1...", "ssh-ed25519 ...") or a list of them. ``passphrase`` takes the place of both.
+    "age1pq1...", "ssh-ed25519 ...") or a list of them, and ``armor`` makes the file text. ``passphrase`` takes the place of
+    both keys.
 
     A written file gets its name when it is closed. If a ``with`` block ends with an exception, or the object is never closed,
     nothing remains of it.
@@ -203,12 +206,14 @@ def open(file, mode="rb", *, identity=None, recipients=None, passphrase=None):
     if mode in ("rb", "r"):
         if recipients is not None:
             raise ValueError("recipients are for writing: reading needs an identity")
+        if armor:
+            raise ValueError("armor is for writing: a reader sees whether a file is text")
         identities = [_text(one) for one in _each(identity)]
         raw = builtins.open(file, "rb", buffering=0)
         try:
             if not stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
                 raise io.UnsupportedOperation(f"{file!r} is not a regular file: use `oarlock decrypt` for pipes")
-            return io.BufferedReader(_Reader(raw, identities, passphrase), _BUFFER_BYTES)
+            return io.BufferedReader(_Reader(raw, identities, passphrase), _READ_BYTES)
         except BaseException:
             raw.close()
             raise
@@ -216,7 +221,7 @@ def open(file, mode="rb", *, identity=None, recipients=None, passphrase=None):
         if identity is not None:
             raise ValueError("an identity is for reading: writing needs recipients")
         path = os.fsdecode(file)
-        return _BufferedWriter(_Writer(path, mode, list(_each(recipients)), passphrase), _BUFFER_BYTES)
+        return _BufferedWriter(_Writer(path, mode, list(_each(recipients)), passphrase, armor), _WRITTEN_BYTES)
     raise ValueError(f"mode must be 'rb', 'wb' or 'xb', not {mode!r}")
 
 

@@ -1,7 +1,5 @@
 //! Ciphers without authentication: stream ciphers, which have a position, and AES-CBC.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use oarlock::cipher::{AcceleratedCbc, AcceleratedCtr, AnyStream, StreamCipher, StreamCipherSeek};
 use oarlock::{Algorithm, Error};
 use pyo3::exceptions::{PyMemoryError, PyValueError};
@@ -12,6 +10,7 @@ use zeroize::Zeroizing;
 use crate::aead::no_pickle;
 use crate::buffer::{Input, Output};
 use crate::engine::{accelerator, compute};
+use crate::exclusive::{Exclusive, LeftByParent};
 use crate::failure::exception;
 use crate::memory::reserved;
 use crate::region::{NewBytes, Region, copied};
@@ -26,20 +25,17 @@ use crate::region::{NewBytes, Region, copied};
 /// >>> cipher.update(secret)
 /// b'attack at dawn'
 #[pyclass(frozen, module = "oarlock", name = "CTR")]
-pub struct Ctr(Mutex<AcceleratedCtr<AnyStream>>);
+pub struct Ctr(Exclusive<AcceleratedCtr<AnyStream>>);
 
 impl Ctr {
-    fn lock(&self) -> MutexGuard<'_, AcceleratedCtr<AnyStream>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn apply(&self, py: Python<'_>, bytes: usize, mut region: Region) -> PyResult<()> {
         let done = compute(py, bytes, || {
             // SAFETY: both callers borrow what the region was made of.
             let data = unsafe { region.in_out() };
-            self.lock().try_apply_keystream_inout(data)
+            let mut stream = self.0.lock()?;
+            Ok::<_, LeftByParent>(stream.try_apply_keystream_inout(data))
         });
-        done.map_err(|_| PyValueError::new_err("the cipher has no keystream for so much data"))
+        done?.map_err(|_| PyValueError::new_err("the cipher has no keystream for so much data"))
     }
 }
 
@@ -71,7 +67,9 @@ impl Ctr {
             },
         };
         let stream = accelerator()?.stream(algorithm, key.bytes(), iv.bytes());
-        Ok(Self(Mutex::new(stream.map_err(|error| exception(&error))?)))
+        Ok(Self(Exclusive::new(
+            stream.map_err(|error| exception(&error))?,
+        )))
     }
 
     /// Encrypt or decrypt the next bytes.
@@ -105,7 +103,7 @@ impl Ctr {
 
     /// Set the position in bytes from the start of the message.
     fn seek(&self, position: u64) -> PyResult<()> {
-        let moved = self.lock().try_seek(position);
+        let moved = self.0.lock()?.try_seek(position);
         moved.map_err(|_| {
             PyValueError::new_err(format!("position {position} is beyond the cipher's end"))
         })
@@ -113,7 +111,7 @@ impl Ctr {
 
     /// Return the position in bytes.
     fn tell(&self) -> PyResult<u64> {
-        let position = self.lock().try_current_pos();
+        let position = self.0.lock()?.try_current_pos();
         position.map_err(|_| PyValueError::new_err("the position has more than 64 bits"))
     }
 

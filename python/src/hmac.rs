@@ -1,7 +1,5 @@
 //! HMAC, with the interface of `hmac` of the standard library.
 
-use std::sync::{Mutex, PoisonError};
-
 use oarlock::rsa::Hash;
 use oarlock_engine::hash::{DIGEST_BYTES_MAX, Digest, Hmac};
 use pyo3::exceptions::PyValueError;
@@ -11,6 +9,7 @@ use pyo3::types::PyBytes;
 use crate::aead::no_pickle;
 use crate::buffer::Input;
 use crate::engine::compute;
+use crate::exclusive::{Exclusive, LeftByParent};
 use crate::failure::InvalidSignature;
 use crate::key::hash;
 
@@ -23,27 +22,27 @@ const SLOWER: usize = 4;
 /// >>> mac.hexdigest()[:16]
 /// '6e9ef29b75fffc5b'
 #[pyclass(frozen, module = "oarlock", name = "HMAC")]
-pub struct KeyedHmac(Mutex<Hmac>);
+pub struct KeyedHmac(Exclusive<Hmac>);
 
 impl KeyedHmac {
-    fn with<T>(&self, work: impl FnOnce(&mut Hmac) -> T) -> T {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    fn with<T>(&self, work: impl FnOnce(&mut Hmac) -> T) -> Result<T, LeftByParent> {
+        self.0.lock().map(|mut mac| work(&mut mac))
     }
 
     fn append(&self, py: Python<'_>, msg: &Bound<'_, PyAny>) -> PyResult<()> {
         let msg = Input::new(msg, "msg")?;
         let msg = msg.bytes();
         compute(py, msg.len().saturating_mul(SLOWER), || {
-            self.with(|mac| mac.update(msg));
-        });
+            self.with(|mac| mac.update(msg))
+        })?;
         Ok(())
     }
 
-    fn tag(&self) -> ([u8; DIGEST_BYTES_MAX], usize) {
+    fn tag(&self) -> PyResult<([u8; DIGEST_BYTES_MAX], usize)> {
         let mut tag = [0; DIGEST_BYTES_MAX];
         // The message may go on.
-        let bytes = self.with(|mac| mac.copy().finish(&mut tag));
-        (tag, bytes)
+        let bytes = self.with(|mac| mac.copy().finish(&mut tag))?;
+        Ok((tag, bytes))
     }
 }
 
@@ -63,7 +62,7 @@ impl KeyedHmac {
             ))
         })?;
         let key = Input::new(key, "key")?;
-        let mac = Self(Mutex::new(keyed(hash, key.bytes())?));
+        let mac = Self(Exclusive::new(keyed(hash, key.bytes())?));
         if let Some(msg) = msg {
             mac.append(py, msg)?;
         }
@@ -76,24 +75,22 @@ impl KeyedHmac {
     }
 
     /// Return the tag of the message so far.
-    fn digest<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        let (tag, bytes) = self.tag();
-        PyBytes::new(py, &tag[..bytes])
+    fn digest<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let (tag, bytes) = self.tag()?;
+        Ok(PyBytes::new(py, &tag[..bytes]))
     }
 
     /// Return the tag in hexadecimal digits.
-    fn hexdigest(&self) -> String {
-        let (tag, bytes) = self.tag();
-        tag[..bytes]
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+    fn hexdigest(&self) -> PyResult<String> {
+        let (tag, bytes) = self.tag()?;
+        let digits = tag[..bytes].iter().map(|byte| format!("{byte:02x}"));
+        Ok(digits.collect())
     }
 
     /// Compare the tag of the message so far in constant time. Raises InvalidSignature.
     fn verify(&self, tag: &Bound<'_, PyAny>) -> PyResult<()> {
         let given = Input::new(tag, "tag")?;
-        let (tag, bytes) = self.tag();
+        let (tag, bytes) = self.tag()?;
         let is_same = given.bytes().len() == bytes
             && bool::from(subtle::ConstantTimeEq::ct_eq(given.bytes(), &tag[..bytes]));
         if is_same {
@@ -105,26 +102,26 @@ impl KeyedHmac {
     }
 
     /// Return a copy in the same state.
-    fn copy(&self) -> Self {
-        Self(Mutex::new(self.with(Hmac::copy)))
+    fn copy(&self) -> PyResult<Self> {
+        Ok(Self(Exclusive::new(self.with(|mac| mac.copy())?)))
     }
 
     /// The length of the tag in bytes.
     #[getter]
-    fn digest_size(&self) -> usize {
-        self.with(|mac| mac.hash().bytes())
+    fn digest_size(&self) -> PyResult<usize> {
+        Ok(self.with(|mac| mac.hash().bytes())?)
     }
 
     /// The length of the hash function's block in bytes.
     #[getter]
-    fn block_size(&self) -> usize {
-        self.with(|mac| mac.hash().block_bytes())
+    fn block_size(&self) -> PyResult<usize> {
+        Ok(self.with(|mac| mac.hash().block_bytes())?)
     }
 
     /// The name, such as "hmac-sha256".
     #[getter]
-    fn name(&self) -> String {
-        format!("hmac-{:?}", self.with(|mac| mac.hash())).to_lowercase()
+    fn name(&self) -> PyResult<String> {
+        Ok(format!("hmac-{:?}", self.with(|mac| mac.hash())?).to_lowercase())
     }
 
     fn __reduce__(&self) -> PyResult<()> {

@@ -4,6 +4,7 @@
 //! ```text
 //! buffer.rs  region.rs   what calls read and write
 //! engine.rs              the accelerator, and when the GIL is released
+//! exclusive.rs           objects that one call at a time uses
 //! failure.rs             errors as exceptions
 //! aead.rs                one message in a call
 //! key.rs                 signatures, key agreement, key encapsulation, encryption
@@ -22,6 +23,7 @@ mod buffer;
 mod cipher;
 mod columns;
 mod engine;
+mod exclusive;
 mod failure;
 mod hmac;
 mod jobs;

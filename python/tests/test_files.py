@@ -110,6 +110,61 @@ def test_altered_files(identity, tmp_path, rng):
         assert buffer == bytes(len(plain))
 
 
+def test_reading_on(identity, tmp_path, rng):
+    """Pieces that follow each other, which threads read ahead."""
+    path, recipient = identity
+    plain = rng.randbytes(150 * CHUNK + 5)
+    with oarlock.open(tmp_path / "x.age", "wb", recipients=recipient) as file:
+        file.write(plain)
+    for count in (CHUNK, 100_000, 1 << 20, 3 << 20):
+        with oarlock.open(tmp_path / "x.age", identity=path) as file:
+            read, buffer = bytearray(), bytearray(count)
+            while got := file.readinto(buffer):
+                read += buffer[:got]
+            assert read == plain
+            # Another place in the middle of it.
+            file.seek(30 * CHUNK + 1)
+            assert b"".join(file.read(count) for _ in range(5)) == plain[30 * CHUNK + 1 :][: 5 * count]
+    sealed = bytearray((tmp_path / "x.age").read_bytes())
+    sealed[-60 * CHUNK] ^= 1
+    (tmp_path / "x.age").write_bytes(sealed)
+    with oarlock.open(tmp_path / "x.age", identity=path) as file:
+        for place in range(80):
+            assert file.raw.read(CHUNK) == plain[place * CHUNK :][:CHUNK]
+        with pytest.raises(oarlock.FileError, match="not authentic"):
+            for _ in range(20):
+                file.raw.read(CHUNK)
+
+
+def test_armor(identity, tmp_path, rng):
+    path, recipient = identity
+    plain = rng.randbytes(20 * CHUNK + 17)
+    with oarlock.open(tmp_path / "ours.age", "wb", recipients=recipient, armor=True) as file:
+        file.write(plain)
+    text = (tmp_path / "ours.age").read_text()
+    assert text.startswith("-----BEGIN AGE ENCRYPTED FILE-----\n")
+    printed = subprocess.run(
+        (find_command(), "decrypt", "-i", path, "-o", "-", tmp_path / "ours.age"), check=True, capture_output=True
+    )
+    assert printed.stdout == plain
+    command = (find_command(), "encrypt", "--armor", "-r", recipient, "-o", tmp_path / "theirs.age")
+    subprocess.run(command, check=True, input=plain)
+    for name in ("ours.age", "theirs.age"):
+        with oarlock.open(tmp_path / name, identity=path) as file:
+            assert file.read() == plain
+            assert file.seek(CHUNK + 3) == CHUNK + 3
+            assert file.read(100) == plain[CHUNK + 3 :][:100]
+    (tmp_path / "ours.age").write_text(text.replace("\n", "\n\n", 1))
+    with pytest.raises(oarlock.FileError, match="line 2"):
+        oarlock.open(tmp_path / "ours.age", identity=path)
+    with pytest.raises(ValueError, match="armor"):
+        oarlock.open(tmp_path / "theirs.age", identity=path, armor=True)
+    with pytest.raises(RuntimeError):
+        with oarlock.open(tmp_path / "new.age", "wb", recipients=recipient, armor=True) as file:
+            raise RuntimeError
+    assert sorted(os.listdir(tmp_path)) == ["ours.age", "theirs.age"]
+
+
 def test_a_file_that_shrinks_while_it_is_read(identity, tmp_path, rng):
     path, recipient = identity
     with oarlock.open(tmp_path / "x.age", "wb", recipients=recipient) as file:

@@ -109,6 +109,110 @@ assert asyncio.run(main()) == 7
     assert done.returncode == 0, done.stderr
 
 
+FILE = """
+import os, subprocess, sys, tempfile
+import oarlock
+from oarlock.command import find_command
+folder = tempfile.TemporaryDirectory()
+path, key, plain = os.path.join(folder.name, "x.age"), os.path.join(folder.name, "key"), os.urandom(1 << 20) * 24
+made = subprocess.run((find_command(), "keygen", "-o", key), check=True, capture_output=True, text=True)
+with oarlock.open(path, "wb", recipients=[word for word in made.stderr.split() if word.startswith("age1")]) as file:
+    file.write(plain)
+file = oarlock.open(path, identity=key)
+def read_on(count):
+    place = file.tell()
+    for _ in range(count):
+        assert file.read(1 << 20) == plain[place:][: 1 << 20]
+        place += 1 << 20
+"""
+
+
+def test_fork_while_threads_read_ahead():
+    done = run(
+        FILE
+        + """
+read_on(4)
+for _ in range(5):
+    read_on(2)
+    child = os.fork()
+    if child == 0:
+        read_on(6)
+        file.seek(1000)
+        read_on(4)
+        file.close()
+        os._exit(7)
+    read_on(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+"""
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("end", ("", "sys.exit(0)", "file.close()", "del file"))
+def test_exit_while_threads_read_ahead(end):
+    done = run(FILE + f"read_on(3)\n{end}\n")
+    assert done.returncode == 0, done.stderr
+    assert "panicked" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "make, call, data",
+    (
+        ("oarlock.CTR(bytes(32), bytes(16))", "update", "bytes(64 << 20)"),
+        ("oarlock.HMAC(b'key')", "update", "bytes(64 << 20)"),
+        ("oarlock._oarlock.AgeWriter(os.open('/dev/null', os.O_WRONLY), [], 'x')", "write", "bytes(64 << 20)"),
+        ("packet.SrtpInbound('AEAD_AES_128_GCM', bytes(28))", "unprotect", "[bytes(1000)] * 20_000"),
+    ),
+)
+def test_fork_while_another_thread_uses_an_object(make, call, data):
+    """Nobody in the child lets go of it: an error, not a deadlock."""
+    code = f"""
+    import os, signal, threading
+    import oarlock
+    from oarlock import packet
+    used, data, stop = {make}, {data}, threading.Event()
+    def use():
+        while not stop.is_set():
+            used.{call}(data)
+    thread = threading.Thread(target=use)
+    thread.start()
+    codes = set()
+    for _ in range(300):
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            try:
+                used.{call}(data[:1])
+                os._exit(3)
+            except oarlock.Error as error:
+                os._exit(4 if "during the fork" in str(error) else 5)
+            finally:
+                os._exit(6)
+        codes.add(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        if 4 in codes:
+            break
+    stop.set()
+    thread.join()
+    print(codes)
+    used.{call}(data[:1])
+    assert codes <= {{3, 4}} and 4 in codes
+    """
+    done = run(code)
+    assert done.returncode == 0, (done.stdout, done.stderr)
+
+
+def test_threads_take_turns_with_an_object():
+    """What calls wait for each other: nothing is lost, and nobody sleeps for ever."""
+    mac, data = oarlock.HMAC(b"key"), bytes(100_000)
+    threads = [threading.Thread(target=lambda: [mac.update(data) for _ in range(200)]) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+    assert mac.digest() == oarlock.HMAC(b"key", data * 1600).digest()
+
+
 def test_exit_with_work_under_way():
     for end in ("", "sys.exit(3)", "os._exit(3)", "raise SystemExit(3)"):
         done = run(

@@ -1,7 +1,5 @@
 //! Records of DTLS 1.3.
 
-use std::sync::Mutex;
-
 use oarlock::packet::PacketError;
 use oarlock::packet::tls::dtls::{ConnectionId, Inbound, InboundRecord, Outbound};
 use oarlock::packet::tls::{ContentType, Keys, OutboundRecord};
@@ -10,11 +8,12 @@ use pyo3::types::{PyBytes, PyList};
 
 use super::batch::{Batch, bytes, results};
 use super::numbers::{byte, count, long};
-use super::origin::{Sender, lock};
+use super::origin::Sender;
 use super::tls::suite_of;
 use crate::aead::no_pickle;
 use crate::buffer::Input;
 use crate::engine::accelerator;
+use crate::exclusive::{Exclusive, LeftByParent};
 use crate::failure::exception;
 
 /// The sender of one direction of a DTLS 1.3 connection (RFC 9147, 4), whose handshake another library does.
@@ -34,7 +33,7 @@ pub struct DtlsOutbound {
 /// `connection_id` is this side's, which each datagram must carry. `replay_window` is the number of records that may arrive
 /// late, up to 4096.
 #[pyclass(frozen, module = "oarlock.packet")]
-pub struct DtlsInbound(Mutex<Inbound>);
+pub struct DtlsInbound(Exclusive<Inbound>);
 
 #[pymethods]
 impl DtlsOutbound {
@@ -80,35 +79,35 @@ impl DtlsOutbound {
             let mut records: Vec<_> = parts
                 .map(|part| OutboundRecord::new(part.buffer, part.place, content_type))
                 .collect();
-            self.sender.lock().seal(&mut records);
-            records
-        })?;
+            self.sender.lock()?.seal(&mut records);
+            Ok::<_, LeftByParent>(records)
+        })??;
         results(py, &records, |record| Ok(bytes(py, record.sealed()?)))
     }
 
     /// Switch to the next epoch, after the peer has acknowledged a KeyUpdate message.
     fn update(&self) -> PyResult<()> {
         self.sender.check()?;
-        let updated = self.sender.lock().update();
+        let updated = self.sender.lock()?.update();
         updated.map_err(|error| exception(&error))
     }
 
     /// The current epoch.
     #[getter]
-    fn epoch(&self) -> u64 {
-        self.sender.lock().epoch()
+    fn epoch(&self) -> PyResult<u64> {
+        Ok(self.sender.lock()?.epoch())
     }
 
     /// The number of the next record.
     #[getter]
-    fn sequence(&self) -> u64 {
-        self.sender.lock().sequence()
+    fn sequence(&self) -> PyResult<u64> {
+        Ok(self.sender.lock()?.sequence())
     }
 
     /// How many more records the key may protect.
     #[getter]
-    fn records_left(&self) -> u64 {
-        self.sender.lock().records_left()
+    fn records_left(&self) -> PyResult<u64> {
+        Ok(self.sender.lock()?.records_left())
     }
 
     fn __reduce__(&self) -> PyResult<()> {
@@ -133,7 +132,7 @@ impl DtlsInbound {
         let mut inbound = inbound.map_err(|error| exception(&error))?;
         inbound.set_connection_id(id_of(connection_id)?);
         inbound.set_replay_window(replay_window);
-        Ok(Self(Mutex::new(inbound)))
+        Ok(Self(Exclusive::new(inbound)))
     }
 
     /// Open the records of each datagram.
@@ -154,16 +153,17 @@ impl DtlsInbound {
             0,
             |_| 0,
             move |parts| {
-                let (mut inbound, mut counts) = (lock(&self.0), counts);
+                let (mut inbound, mut counts) = (self.0.lock()?, counts);
                 for part in parts {
                     let before = records.len();
                     records.extend(inbound.split(part.buffer));
                     counts.push(records.len() - before);
                 }
                 inbound.open(&mut records);
-                (records, counts)
+                drop(inbound);
+                Ok::<_, LeftByParent>((records, counts))
             },
-        )?;
+        )??;
         let (list, mut rest) = (PyList::empty(py), &records[..]);
         for count in counts {
             let (of_datagram, after) = rest.split_at(count);
@@ -175,20 +175,20 @@ impl DtlsInbound {
 
     /// Accept records of the next epoch too, after a KeyUpdate message. Those of the last four are accepted.
     fn update(&self) -> PyResult<()> {
-        let updated = lock(&self.0).update();
+        let updated = self.0.lock()?.update();
         updated.map_err(|error| exception(&error))
     }
 
     /// The newest epoch.
     #[getter]
-    fn epoch(&self) -> u64 {
-        lock(&self.0).newest_epoch()
+    fn epoch(&self) -> PyResult<u64> {
+        Ok(self.0.lock()?.newest_epoch())
     }
 
     /// How many records of the newest epoch were not authentic.
     #[getter]
-    fn forgeries(&self) -> u64 {
-        lock(&self.0).forgeries()
+    fn forgeries(&self) -> PyResult<u64> {
+        Ok(self.0.lock()?.forgeries())
     }
 
     fn __reduce__(&self) -> PyResult<()> {

@@ -1,7 +1,5 @@
 //! IPsec ESP.
 
-use std::sync::Mutex;
-
 use oarlock::packet::ReplayWindow;
 use oarlock::packet::esp::{
     Association, Cipher, Inbound, InboundPacket, Integrity, Outbound, OutboundPacket, Suite,
@@ -12,10 +10,11 @@ use pyo3::types::PyList;
 
 use super::batch::{Batch, bytes, results, with_type};
 use super::numbers::{by_name, byte, count, long, word};
-use super::origin::{Sender, lock};
+use super::origin::Sender;
 use crate::aead::no_pickle;
 use crate::buffer::Input;
 use crate::engine::accelerator;
+use crate::exclusive::{Exclusive, LeftByParent};
 use crate::failure::exception;
 
 /// The sender of an IPsec association (ESP, RFC 4303).
@@ -37,7 +36,7 @@ pub struct EspOutbound {
 /// `replay_window` is the number of packets that may arrive late, up to 4096. Packets up to the number `sequence` count as
 /// received.
 #[pyclass(frozen, module = "oarlock.packet")]
-pub struct EspInbound(Mutex<Inbound>);
+pub struct EspInbound(Exclusive<Inbound>);
 
 #[pymethods]
 impl EspOutbound {
@@ -90,17 +89,17 @@ impl EspOutbound {
                 let mut packets: Vec<_> = parts
                     .map(|part| OutboundPacket::new(part.buffer, part.place, next_header))
                     .collect();
-                self.sender.lock().seal(&mut packets);
-                packets
+                self.sender.lock()?.seal(&mut packets);
+                Ok::<_, LeftByParent>(packets)
             },
-        )?;
+        )??;
         results(py, &packets, |packet| Ok(bytes(py, packet.sealed()?)))
     }
 
     /// The number of the last packet, or 0 before the first.
     #[getter]
-    fn sequence(&self) -> u64 {
-        self.sender.lock().sequence()
+    fn sequence(&self) -> PyResult<u64> {
+        Ok(self.sender.lock()?.sequence())
     }
 
     fn __reduce__(&self) -> PyResult<()> {
@@ -132,7 +131,7 @@ impl EspInbound {
             window.insert(number + 1);
         }
         inbound.set_window(window);
-        Ok(Self(Mutex::new(inbound)))
+        Ok(Self(Exclusive::new(inbound)))
     }
 
     /// Open each packet: what follows the IP or UDP header.
@@ -155,10 +154,10 @@ impl EspInbound {
                 let parts = parts.into_iter();
                 let mut packets: Vec<_> =
                     parts.map(|part| InboundPacket::new(part.buffer)).collect();
-                lock(&self.0).open(&mut packets);
-                packets
+                self.0.lock()?.open(&mut packets);
+                Ok::<_, LeftByParent>(packets)
             },
-        )?;
+        )??;
         results(py, &packets, |packet| {
             let opened = packet.opened()?;
             Ok(with_type(py, opened.payload, opened.next_header))
@@ -167,8 +166,8 @@ impl EspInbound {
 
     /// The highest number of an authentic packet, or 0 before the first.
     #[getter]
-    fn sequence(&self) -> u64 {
-        lock(&self.0).window().highest()
+    fn sequence(&self) -> PyResult<u64> {
+        Ok(self.0.lock()?.window().highest())
     }
 
     fn __reduce__(&self) -> PyResult<()> {

@@ -1,24 +1,24 @@
 //! Senders, which belong to the process that made them.
 
 use std::process;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 
 use super::failure::PacketError;
+use crate::exclusive::{Exclusive, LeftByParent, Used};
 
 /// A sender, which numbers packets. After a fork both processes would use the same numbers under one key, which reveals the
 /// plaintexts of AES-GCM, AES-CTR and ChaCha20-Poly1305. So only the process that made it may use it.
 pub struct Sender<T> {
     process: u32,
-    sender: Mutex<T>,
+    sender: Exclusive<T>,
 }
 
 impl<T> Sender<T> {
     pub fn new(sender: T) -> Self {
         Self {
             process: process::id(),
-            sender: Mutex::new(sender),
+            sender: Exclusive::new(sender),
         }
     }
 
@@ -35,12 +35,9 @@ impl<T> Sender<T> {
         )))
     }
 
-    pub fn lock(&self) -> MutexGuard<'_, T> {
-        lock(&self.sender)
+    /// # Errors
+    /// Those of [`Exclusive::lock`].
+    pub fn lock(&self) -> Result<Used<'_, T>, LeftByParent> {
+        self.sender.lock()
     }
-}
-
-/// Locks an object. Numbers are taken before anything is sealed, so after a panic in another call none is used twice.
-pub fn lock<T>(object: &Mutex<T>) -> MutexGuard<'_, T> {
-    object.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,5 @@
 //! SRTP and SRTCP.
 
-use std::sync::Mutex;
-
 use oarlock::packet::srtp::{
     Inbound, InboundPacket, MasterKey, Outbound, OutboundPacket, Policy, Suite,
 };
@@ -11,10 +9,11 @@ use pyo3::types::PyList;
 use super::batch::{Batch, bytes, results};
 use super::failure;
 use super::numbers::{by_name, count, word};
-use super::origin::{Sender, lock};
+use super::origin::Sender;
 use crate::aead::no_pickle;
 use crate::buffer::Input;
 use crate::engine::accelerator;
+use crate::exclusive::{Exclusive, LeftByParent};
 use crate::failure::exception;
 
 /// The sender of an SRTP session (RFC 3711), for RTP and RTCP packets of any number of sources.
@@ -35,7 +34,7 @@ pub struct SrtpOutbound {
 ///
 /// `replay_window` is the number of packets of a source that may arrive late, and `streams_max` the most sources.
 #[pyclass(frozen, module = "oarlock.packet")]
-pub struct SrtpInbound(Mutex<Inbound>);
+pub struct SrtpInbound(Exclusive<Inbound>);
 
 #[derive(Clone, Copy)]
 enum Protocol {
@@ -62,14 +61,15 @@ impl SrtpOutbound {
                 let mut packets: Vec<_> = parts
                     .map(|part| OutboundPacket::new(part.buffer, part.place.len()))
                     .collect();
-                let mut sender = self.sender.lock();
+                let mut sender = self.sender.lock()?;
                 match protocol {
                     Protocol::Rtp => sender.protect(&mut packets),
                     Protocol::Rtcp => sender.protect_rtcp(&mut packets),
                 }
-                packets
+                drop(sender);
+                Ok::<_, LeftByParent>(packets)
             },
-        )?;
+        )??;
         results(py, &packets, |packet| Ok(bytes(py, packet.protected()?)))
     }
 }
@@ -118,25 +118,25 @@ impl SrtpOutbound {
     /// Add a master key with an MKI as long as that of the first. Packets have the key of `use_key`.
     fn add_key(&self, mki: &Bound<'_, PyAny>, key: &Bound<'_, PyAny>) -> PyResult<()> {
         let (mki, key) = (Input::new(mki, "mki")?, Input::new(key, "key")?);
-        let added = (self.sender.lock()).add_key(named(mki.bytes(), key.bytes()));
+        let added = self.sender.lock()?.add_key(named(mki.bytes(), key.bytes()));
         added.map_err(|error| exception(&error))
     }
 
     /// Protect further packets with the key that has this MKI.
     fn use_key(&self, mki: &Bound<'_, PyAny>) -> PyResult<()> {
         let mki = Input::new(mki, "mki")?;
-        let found = self.sender.lock().use_key(mki.bytes());
+        let found = self.sender.lock()?.use_key(mki.bytes());
         found.map_err(|error| exception(&error))
     }
 
     /// Return the highest index of a source (its roll-over counter times 65,536, and sequence number), or None.
-    fn index(&self, #[pyo3(from_py_with = word)] ssrc: u32) -> Option<u64> {
-        self.sender.lock().index(ssrc)
+    fn index(&self, #[pyo3(from_py_with = word)] ssrc: u32) -> PyResult<Option<u64>> {
+        Ok(self.sender.lock()?.index(ssrc))
     }
 
     /// Forget a source that has ended. Returns whether it was known. It must not come back under the same key.
-    fn remove(&self, #[pyo3(from_py_with = word)] ssrc: u32) -> bool {
-        self.sender.lock().remove(ssrc)
+    fn remove(&self, #[pyo3(from_py_with = word)] ssrc: u32) -> PyResult<bool> {
+        Ok(self.sender.lock()?.remove(ssrc))
     }
 
     fn __reduce__(&self) -> PyResult<()> {
@@ -161,14 +161,15 @@ impl SrtpInbound {
                 let parts = parts.into_iter();
                 let mut packets: Vec<_> =
                     parts.map(|part| InboundPacket::new(part.buffer)).collect();
-                let mut receiver = lock(&self.0);
+                let mut receiver = self.0.lock()?;
                 match protocol {
                     Protocol::Rtp => receiver.unprotect(&mut packets),
                     Protocol::Rtcp => receiver.unprotect_rtcp(&mut packets),
                 }
-                packets
+                drop(receiver);
+                Ok::<_, LeftByParent>(packets)
             },
-        )?;
+        )??;
         results(py, &packets, |packet| {
             Ok(bytes(py, packet.unprotected()?.packet))
         })
@@ -196,7 +197,7 @@ impl SrtpInbound {
             .streams_max(streams_max);
         let inbound = accelerator()?.srtp_inbound(&policy);
         inbound
-            .map(|inbound| Self(Mutex::new(inbound)))
+            .map(|inbound| Self(Exclusive::new(inbound)))
             .map_err(|error| exception(&error))
     }
 
@@ -216,7 +217,7 @@ impl SrtpInbound {
     /// Accept packets under another master key too, with an MKI as long as that of the first.
     fn add_key(&self, mki: &Bound<'_, PyAny>, key: &Bound<'_, PyAny>) -> PyResult<()> {
         let (mki, key) = (Input::new(mki, "mki")?, Input::new(key, "key")?);
-        let added = lock(&self.0).add_key(named(mki.bytes(), key.bytes()));
+        let added = self.0.lock()?.add_key(named(mki.bytes(), key.bytes()));
         added.map_err(|error| exception(&error))
     }
 
@@ -228,18 +229,18 @@ impl SrtpInbound {
         #[pyo3(from_py_with = word)] ssrc: u32,
         #[pyo3(from_py_with = word)] counter: u32,
     ) -> PyResult<()> {
-        let expected = lock(&self.0).expect_roll_over_counter(ssrc, counter);
+        let expected = self.0.lock()?.expect_roll_over_counter(ssrc, counter);
         expected.map_err(|error| failure::exception(&error))
     }
 
     /// Return the highest index of a source (its roll-over counter times 65,536, and sequence number), or None.
-    fn index(&self, #[pyo3(from_py_with = word)] ssrc: u32) -> Option<u64> {
-        lock(&self.0).index(ssrc)
+    fn index(&self, #[pyo3(from_py_with = word)] ssrc: u32) -> PyResult<Option<u64>> {
+        Ok(self.0.lock()?.index(ssrc))
     }
 
     /// Forget a source that has ended. Returns whether it was known. Its old packets are accepted again.
-    fn remove(&self, #[pyo3(from_py_with = word)] ssrc: u32) -> bool {
-        lock(&self.0).remove(ssrc)
+    fn remove(&self, #[pyo3(from_py_with = word)] ssrc: u32) -> PyResult<bool> {
+        Ok(self.0.lock()?.remove(ssrc))
     }
 
     fn __reduce__(&self) -> PyResult<()> {

@@ -1,7 +1,5 @@
 //! Records of TLS 1.3.
 
-use std::sync::Mutex;
-
 use oarlock::packet::tls::{
     ContentType, Cut, Inbound, InboundRecord, Keys, Outbound, OutboundRecord, Padding, Suite,
 };
@@ -12,10 +10,11 @@ use pyo3::types::{PyBytes, PyList};
 use super::batch::{Batch, bytes, results, with_type};
 use super::failure;
 use super::numbers::{by_name, byte, long};
-use super::origin::{Sender, lock};
+use super::origin::Sender;
 use crate::aead::no_pickle;
 use crate::buffer::Input;
 use crate::engine::{accelerator, compute};
+use crate::exclusive::{Exclusive, LeftByParent};
 use crate::failure::exception;
 use crate::memory::{TooLarge, reserved};
 use crate::region::NewBytes;
@@ -38,7 +37,7 @@ pub struct TlsOutbound {
 ///
 /// `record_size_limit` is the limit that this side announced.
 #[pyclass(frozen, module = "oarlock.packet")]
-pub struct TlsInbound(Mutex<Inbound>);
+pub struct TlsInbound(Exclusive<Inbound>);
 
 #[pymethods]
 impl TlsOutbound {
@@ -99,9 +98,9 @@ impl TlsOutbound {
                     OutboundRecord::new(part.buffer, part.place, content_type).padding(padding)
                 })
                 .collect();
-            self.sender.lock().seal(&mut records);
-            records
-        })?;
+            self.sender.lock()?.seal(&mut records);
+            Ok::<_, LeftByParent>(records)
+        })??;
         results(py, &records, |record| Ok(bytes(py, record.sealed()?)))
     }
 
@@ -121,9 +120,10 @@ impl TlsOutbound {
         let output = sealed.bytes();
         let done = compute(py, data.len(), || {
             let content_type = ContentType(content_type);
-            (self.sender.lock()).seal_stream(content_type, data, output)
+            let mut sender = self.sender.lock()?;
+            Ok::<_, LeftByParent>(sender.seal_stream(content_type, data, output))
         });
-        done.map_err(|error| failure::exception(&error))?;
+        done?.map_err(|error| failure::exception(&error))?;
         Ok(sealed.into_object())
     }
 
@@ -132,20 +132,20 @@ impl TlsOutbound {
     /// Raises ValueError if the object was not made from a secret.
     fn update(&self) -> PyResult<()> {
         self.sender.check()?;
-        let updated = self.sender.lock().update();
+        let updated = self.sender.lock()?.update();
         updated.map_err(|error| exception(&error))
     }
 
     /// The number of the next record.
     #[getter]
-    fn sequence(&self) -> u64 {
-        self.sender.lock().sequence()
+    fn sequence(&self) -> PyResult<u64> {
+        Ok(self.sender.lock()?.sequence())
     }
 
     /// How many more records the key may protect.
     #[getter]
-    fn records_left(&self) -> u64 {
-        self.sender.lock().records_left()
+    fn records_left(&self) -> PyResult<u64> {
+        Ok(self.sender.lock()?.records_left())
     }
 
     fn __reduce__(&self) -> PyResult<()> {
@@ -174,7 +174,7 @@ impl TlsInbound {
             Cut::record_size_limit(limit).map_err(|error| exception(&error))?;
             inbound.set_record_size_limit(limit);
         }
-        Ok(Self(Mutex::new(inbound)))
+        Ok(Self(Exclusive::new(inbound)))
     }
 
     /// Open the records at the start of what was received, up to the first that is not application data.
@@ -197,11 +197,13 @@ impl TlsInbound {
             let count = data.len() / RECORD_BYTES_MIN + 1;
             let mut records = reserved(count)?;
             records.resize_with(count, InboundRecord::default);
-            let opened = lock(&self.0).open(&mut buffer, &mut records);
+            let inbound = self.0.lock();
+            let opened = inbound.map(|mut inbound| inbound.open(&mut buffer, &mut records));
             Ok::<_, TooLarge>((buffer, records, opened))
         });
         let (buffer, records, opened) =
             done.map_err(|_| PyMemoryError::new_err(format!("{} bytes", data.len())))?;
+        let opened = opened?;
         let list = results(py, &records[..opened.records], |record| {
             let content = &buffer[record.content()];
             Ok(with_type(py, content, record.content_type().0))
@@ -216,14 +218,14 @@ impl TlsInbound {
     ///
     /// Raises ValueError if the object was not made from a secret.
     fn update(&self) -> PyResult<()> {
-        let updated = lock(&self.0).update();
+        let updated = self.0.lock()?.update();
         updated.map_err(|error| exception(&error))
     }
 
     /// The number of the next record.
     #[getter]
-    fn sequence(&self) -> u64 {
-        lock(&self.0).sequence()
+    fn sequence(&self) -> PyResult<u64> {
+        Ok(self.0.lock()?.sequence())
     }
 
     fn __reduce__(&self) -> PyResult<()> {
