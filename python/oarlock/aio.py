@@ -9,7 +9,7 @@
 
 Each call submits a job to the accelerator's pool, where requests that wait together are computed in SIMD lanes. The event loop
 watches one descriptor for all of them. Cancelling an awaitable drops its result. At most 1024 jobs wait; further ones raise
-``QueueFull``.
+``QueueFull``. ``sign``, ``sign_digest`` and ``decrypt`` also take keys of a cryptoserver.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import os
 import threading
 import weakref
 
-from . import PrivateKey, PublicKey
+from . import PrivateKey, PublicKey, RemoteKey
 from ._oarlock import Jobs
 
 __all__ = ["decapsulate", "decrypt", "exchange", "sign", "sign_digest"]
@@ -57,12 +57,12 @@ def _submit(name: str, *arguments) -> asyncio.Future[bytes]:
     return future
 
 
-def sign(key: PrivateKey, data, scheme: str | None = None) -> asyncio.Future[bytes]:
+def sign(key: PrivateKey | RemoteKey, data, scheme: str | None = None) -> asyncio.Future[bytes]:
     """Sign a message, like ``PrivateKey.sign``."""
     return _submit("sign", key, data, scheme)
 
 
-def sign_digest(key: PrivateKey, digest, scheme: str | None = None) -> asyncio.Future[bytes]:
+def sign_digest(key: PrivateKey | RemoteKey, digest, scheme: str | None = None) -> asyncio.Future[bytes]:
     """Sign the digest of a message, like ``PrivateKey.sign_digest``."""
     return _submit("sign_digest", key, digest, scheme)
 
@@ -77,6 +77,6 @@ def decapsulate(key: PrivateKey, ciphertext) -> asyncio.Future[bytes]:
     return _submit("decapsulate", key, ciphertext)
 
 
-def decrypt(key: PrivateKey, ciphertext, scheme: str = "rsa-oaep-sha256") -> asyncio.Future[bytes]:
+def decrypt(key: PrivateKey | RemoteKey, ciphertext, scheme: str = "rsa-oaep-sha256") -> asyncio.Future[bytes]:
     """Decrypt with an RSA key, like ``PrivateKey.decrypt``."""
     return _submit("decrypt", key, ciphertext, scheme)

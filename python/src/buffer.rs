@@ -10,7 +10,7 @@ use std::slice;
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi::{Py_ssize_t, PyObject};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::{PyByteArray, PyBytes, PyList, PyMemoryView};
 
 /// `Py_buffer` (Include/pybuffer.h).
 #[repr(C)]
@@ -64,6 +64,16 @@ unsafe impl Sync for Held {}
 
 impl Held {
     fn new(object: &Bound<'_, PyAny>, flags: c_int) -> PyResult<Self> {
+        match mask(object) {
+            None => Self::with_masked(object, flags),
+            Some(_) => Err(PyBufferError::new_err(
+                "its buffer has the masked values too: give array.filled(...) or array.data",
+            )),
+        }
+    }
+
+    /// Does the same for an object that may be a masked array.
+    fn with_masked(object: &Bound<'_, PyAny>, flags: c_int) -> PyResult<Self> {
         let mut view = View {
             bytes: ptr::null_mut(),
             object: ptr::null_mut(),
@@ -154,6 +164,23 @@ impl Output {
     }
 }
 
+/// Returns the mask of a masked array (`numpy.ma`). Its buffer shows the values alone.
+fn mask<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    let is_plain = object.is_exact_instance_of::<PyBytes>()
+        || object.is_exact_instance_of::<PyByteArray>()
+        || object.is_exact_instance_of::<PyMemoryView>();
+    if is_plain {
+        return None;
+    }
+    let of = |name| object.getattr_opt(name).ok().flatten();
+    of("hardmask").and_then(|_| of("mask"))
+}
+
+/// Whether a value is `numpy.ma.masked`, or masked as a whole.
+pub fn is_masked(object: &Bound<'_, PyAny>) -> bool {
+    mask(object).is_some_and(|mask| mask.is_truthy().unwrap_or(false))
+}
+
 /// Whether an error is about an argument: not one that only passes through, such as `KeyboardInterrupt`.
 pub fn is_of_argument(py: Python<'_>, error: &PyErr) -> bool {
     error.is_instance_of::<PyTypeError>(py) || is_of_buffer(py, error)
@@ -231,23 +258,26 @@ impl Owned {
 }
 
 /// Rows of a fixed width: a two-dimensional array of bytes, or an array of items of several bytes without a meaning, such as
-/// NumPy's `S64` and `V64`.
+/// NumPy's `S64` and `V64`. A row that is masked is null.
 pub struct Table {
     held: Held,
     rows: usize,
     width: usize,
+    /// Which rows are null; `None` if none is.
+    nulls: Option<Vec<bool>>,
 }
 
 impl Table {
     /// Borrows the table of an object, or returns `None` if it has no buffer.
     ///
     /// # Errors
-    /// `BufferError` if its bytes are not contiguous; `TypeError` if it has another shape.
+    /// `BufferError` if its bytes are not contiguous; `TypeError` if it has another shape; `ValueError` if a row is masked in
+    /// part.
     pub fn new(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Self>> {
         if object.is_exact_instance_of::<PyList>() {
             return Ok(None);
         }
-        let held = match Held::new(object, SHAPED) {
+        let held = match Held::with_masked(object, SHAPED) {
             Ok(held) => held,
             Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => return Ok(None),
             Err(error) => return Err(refused(object, name, &error, "contiguous")),
@@ -277,7 +307,16 @@ impl Table {
         {
             return Err(PyBufferError::new_err(format!("{name} has a wrong shape")));
         }
-        Ok(Some(Self { held, rows, width }))
+        let nulls = match mask(object) {
+            Some(mask) => nulls(&mask, name, rows)?,
+            None => None,
+        };
+        Ok(Some(Self {
+            held,
+            rows,
+            width,
+            nulls,
+        }))
     }
 
     pub fn rows(&self) -> usize {
@@ -288,10 +327,48 @@ impl Table {
         self.width
     }
 
-    /// Returns a row, of less than [`rows`](Self::rows).
-    pub fn row(&self, row: usize) -> &[u8] {
-        &self.held.bytes()[row * self.width..][..self.width]
+    /// Whether a row is null.
+    pub fn has_nulls(&self) -> bool {
+        self.nulls.is_some()
     }
+
+    /// Returns a row, of less than [`rows`](Self::rows), or `None` for null.
+    pub fn get(&self, row: usize) -> Option<&[u8]> {
+        if self.nulls.as_ref().is_some_and(|nulls| nulls[row]) {
+            return None;
+        }
+        Some(&self.held.bytes()[row * self.width..][..self.width])
+    }
+}
+
+/// Returns which rows of a table are null, by its mask: a bool for each item, or one for all of them.
+fn nulls(mask: &Bound<'_, PyAny>, name: &str, rows: usize) -> PyResult<Option<Vec<bool>>> {
+    let held = Held::with_masked(mask, SHAPED)
+        .map_err(|error| refused(mask, &format!("the mask of {name}"), &error, "contiguous"))?;
+    let bools = held.bytes();
+    let width = match held.0.dimensions {
+        0 if bools == [0] => return Ok(None),
+        0 if bools == [1] => return Ok(Some(vec![true; rows])),
+        _ => bools.len().checked_div(rows).unwrap_or(0),
+    };
+    if held.format() != Some(b"?") || width.checked_mul(rows) != Some(bools.len()) {
+        return Err(PyTypeError::new_err(format!(
+            "the mask of {name} must have a bool for each item"
+        )));
+    }
+    let mut nulls = Vec::with_capacity(rows);
+    for (row, bools) in bools.chunks(width.max(1)).enumerate() {
+        let masked = bools.iter().filter(|bool| **bool != 0).count();
+        if masked > 0 && masked < bools.len() {
+            return Err(PyValueError::new_err(format!(
+                "{name}, row {row}: {masked} of {} bytes are masked: mask all or none",
+                bools.len()
+            )));
+        }
+        nulls.push(masked > 0);
+    }
+    nulls.resize(rows, false);
+    Ok(nulls.contains(&true).then_some(nulls))
 }
 
 impl Held {

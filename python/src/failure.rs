@@ -48,6 +48,13 @@ create_exception!(
     "A file is not an age file, is truncated or altered, or no identity opens it."
 );
 
+create_exception!(
+    oarlock,
+    ServerError,
+    OarlockError,
+    "A cryptoserver cannot be reached, does not allow an operation, or has failed."
+);
+
 /// Returns the exception for an error.
 pub fn exception(error: &Error) -> PyErr {
     let text = error.to_string();
@@ -75,5 +82,6 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("DecryptionFailed", py.get_type::<DecryptionFailed>())?;
     module.add("QueueFull", py.get_type::<QueueFull>())?;
     module.add("JobFailed", py.get_type::<JobFailed>())?;
-    module.add("FileError", py.get_type::<FileError>())
+    module.add("FileError", py.get_type::<FileError>())?;
+    module.add("ServerError", py.get_type::<ServerError>())
 }

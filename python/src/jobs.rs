@@ -8,35 +8,52 @@ use oarlock::job::{CompletionQueue, Job, JobOptions, Order, QueueFull};
 use oarlock::{Error, keys};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use pyo3::{PyTraverseError, PyVisit};
 use zeroize::Zeroizing;
 
 use crate::buffer::Input;
 use crate::failure::exception;
 use crate::key::{PrivateKey, PublicKey, encryption_scheme, not_rsa};
+use crate::remote::{Answer, Content, NoAnswer, RemoteKey};
 
 /// Results that one call of `drain` hands to their futures: some 100 us of the loop's time.
 const DRAINED_MAX: usize = 64;
 
-type Bytes = Zeroizing<Vec<u8>>;
+type Queue = CompletionQueue<Answer, Py<PyAny>>;
 
 /// The jobs of one event loop, with their futures.
 #[pyclass(frozen, module = "oarlock._oarlock")]
-pub struct Jobs(Mutex<CompletionQueue<Bytes, Py<PyAny>>>);
+pub struct Jobs(Mutex<Queue>);
 
 impl Jobs {
-    fn lock(&self) -> MutexGuard<'_, CompletionQueue<Bytes, Py<PyAny>>> {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn push<R>(
         &self,
-        job: Result<Job<impl Into<Bytes> + 'static>, QueueFull<R>>,
+        job: Result<Job<impl Into<Zeroizing<Vec<u8>>> + 'static>, QueueFull<R>>,
         future: Py<PyAny>,
     ) -> PyResult<()> {
         let job = job.map_err(|_| exception(&Error::QueueFull))?;
-        self.lock().push(job.map(Into::into), future);
+        self.lock().push(job.map(|bytes| Ok(bytes.into())), future);
         Ok(())
     }
+
+    fn push_remote(&self, job: Result<Job<Answer>, NoAnswer>, future: Py<PyAny>) -> PyResult<()> {
+        let job = job.map_err(|error| error.exception())?;
+        self.lock().push(job, future);
+        Ok(())
+    }
+}
+
+/// A key of this process or of a server.
+#[derive(FromPyObject)]
+enum AnyKey<'py> {
+    #[pyo3(annotation = "PrivateKey")]
+    Here(Bound<'py, PrivateKey>),
+    #[pyo3(annotation = "RemoteKey")]
+    There(Bound<'py, RemoteKey>),
 }
 
 #[pymethods]
@@ -63,7 +80,8 @@ impl Jobs {
                 continue;
             }
             match result {
-                Ok(bytes) => future.call_method1("set_result", (PyBytes::new(py, &bytes),))?,
+                Ok(Ok(bytes)) => future.call_method1("set_result", (PyBytes::new(py, &bytes),))?,
+                Ok(Err(error)) => future.call_method1("set_exception", (error.exception(),))?,
                 Err(error) => future.call_method1("set_exception", (exception(&error),))?,
             };
         }
@@ -78,15 +96,22 @@ impl Jobs {
     fn sign(
         &self,
         future: Py<PyAny>,
-        key: &PrivateKey,
+        key: AnyKey<'_>,
         data: &Bound<'_, PyAny>,
         scheme: Option<&str>,
     ) -> PyResult<()> {
-        let scheme = key.scheme(scheme)?;
         let data = Input::new(data, "data")?;
-        let job = key
-            .session()
-            .submit_sign(scheme, data.bytes(), JobOptions::default());
+        let key = match &key {
+            AnyKey::Here(key) => key.get(),
+            AnyKey::There(key) => {
+                let job = key
+                    .get()
+                    .submit_sign(scheme, Content::Message(data.bytes()));
+                return self.push_remote(job?, future);
+            }
+        };
+        let (scheme, session) = (key.scheme(scheme)?, key.session());
+        let job = session.submit_sign(scheme, data.bytes(), JobOptions::default());
         self.push(job, future)
     }
 
@@ -94,13 +119,19 @@ impl Jobs {
     fn sign_digest(
         &self,
         future: Py<PyAny>,
-        key: &PrivateKey,
+        key: AnyKey<'_>,
         digest: &Bound<'_, PyAny>,
         scheme: Option<&str>,
     ) -> PyResult<()> {
-        let scheme = key.scheme(scheme)?;
         let digest = Input::new(digest, "digest")?;
-        let session = key.session();
+        let key = match &key {
+            AnyKey::Here(key) => key.get(),
+            AnyKey::There(key) => {
+                let job = (key.get()).submit_sign(scheme, Content::Digest(digest.bytes()));
+                return self.push_remote(job?, future);
+            }
+        };
+        let (scheme, session) = (key.scheme(scheme)?, key.session());
         let job = session.submit_sign_digest(scheme, digest.bytes(), JobOptions::default());
         self.push(job, future)
     }
@@ -127,16 +158,38 @@ impl Jobs {
     fn decrypt(
         &self,
         future: Py<PyAny>,
-        key: &PrivateKey,
+        key: AnyKey<'_>,
         ciphertext: &Bound<'_, PyAny>,
         scheme: &str,
     ) -> PyResult<()> {
-        let scheme = encryption_scheme(scheme)?;
         let ciphertext = Input::new(ciphertext, "ciphertext")?;
+        let key = match &key {
+            AnyKey::Here(key) => key.get(),
+            AnyKey::There(key) => {
+                let job = key.get().submit_decrypt(scheme, ciphertext.bytes());
+                return self.push_remote(job?, future);
+            }
+        };
+        let scheme = encryption_scheme(scheme)?;
         let session = key.session();
         let key_type = session.key().key_type().name();
         let rsa = session.as_rsa().ok_or_else(|| not_rsa(key_type))?;
         let job = rsa.submit_decrypt(&scheme, ciphertext.bytes(), JobOptions::default());
         self.push(job, future)
+    }
+
+    /// For Python's collector of cycles: a loop has the jobs, whose futures have the loop.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // No call is in the middle of a change: they hold the GIL, and the collector runs in none of them.
+        match self.0.try_lock() {
+            Ok(jobs) => jobs.tags().try_for_each(|future| visit.call(future)),
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn __clear__(&self) {
+        // Outside of the lock: futures that end may run code of Python's.
+        let jobs = std::mem::replace(&mut *self.lock(), Queue::new(Order::Completion));
+        drop(jobs);
     }
 }

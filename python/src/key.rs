@@ -183,6 +183,10 @@ impl PublicKey {
         Ok(Self(accelerator()?.public_key(key)))
     }
 
+    pub fn of_session(session: AcceleratedPublicKey) -> Self {
+        Self(session)
+    }
+
     /// Returns the session of the key.
     pub fn session(&self) -> &AcceleratedPublicKey {
         &self.0
@@ -298,7 +302,7 @@ impl PublicKey {
 }
 
 /// Returns the scheme with a name, or the usual one of a type.
-fn scheme(key_type: KeyType, name: Option<&str>) -> PyResult<Scheme> {
+pub fn scheme(key_type: KeyType, name: Option<&str>) -> PyResult<Scheme> {
     let Some(name) = name else {
         return Scheme::usual(key_type)
             .ok_or_else(|| PyValueError::new_err(format!("a key of {key_type} cannot sign")));

@@ -11,6 +11,7 @@
 //! cipher.rs  hmac.rs     ciphers without authentication, and tags without encryption
 //! columns.rs  columns/   a column of messages in a call
 //! jobs.rs                jobs of an event loop
+//! remote.rs              keys of cryptoservers
 //! age.rs  age/           age files
 //! packet.rs  packet/     packets and records, many in a call
 //! ```
@@ -32,6 +33,7 @@ mod memory;
 mod packet;
 mod random;
 mod region;
+mod remote;
 
 use pyo3::pymodule;
 
@@ -57,6 +59,8 @@ mod _oarlock {
     use super::jobs::Jobs;
     #[pymodule_export]
     use super::key::{PrivateKey, PublicKey};
+    #[pymodule_export]
+    use super::remote::{Cryptoserver, RemoteKey};
 
     #[pymodule_export]
     use super::packet::{

@@ -166,3 +166,18 @@ def test_many_loops_at_once():
     finally:
         sys.setswitchinterval(interval)
     assert errors == []
+
+
+def test_jobs_in_a_cycle_are_collected():
+    class Future:
+        def done(self):
+            return True
+
+    jobs, future = oarlock._oarlock.Jobs(), Future()
+    future.jobs, alive = jobs, weakref.ref(future)
+    jobs.sign(future, oarlock.PrivateKey.generate("P-256"), b"message")
+    gc.collect()
+    assert alive() is future and len(jobs) == 1
+    del jobs, future
+    gc.collect()
+    assert alive() is None

@@ -438,3 +438,33 @@ def test_many_nulls_take_no_memory():
     with pytest.raises(ValueError, match="nonces has 0 rows"):
         oarlock.seal_many(oarlock.AESGCM(bytes(32)), column, nonces=[])
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 << 10
+
+
+def test_masked_arrays(rng):
+    """A masked row is null: its value is in the array's buffer, but nobody wants it sealed."""
+    aead = oarlock.AESGCM(bytes(32))
+    strings = numpy.array([b"ab", b"cdef", b"x"], "S4")
+    masked = numpy.ma.MaskedArray(strings, mask=[False, True, False])
+    sealed = oarlock.seal_many(aead, masked)
+    assert sealed.values.null_count == 1 and sealed.errors == {}
+    opened = oarlock.open_many(aead, sealed.values, nonces=sealed.nonces)
+    assert opened.values.to_pylist() == [b"ab\0\0", None, b"x\0\0\0"]
+    table = numpy.frombuffer(rng.randbytes(64 * 3000), numpy.uint8).reshape(3000, 64)
+    rows = numpy.repeat(numpy.arange(3000)[:, None] % 7 == 3, 64, axis=1)
+    sealed = oarlock.seal_many(aead, numpy.ma.MaskedArray(table, mask=rows))
+    opened = oarlock.open_many(aead, sealed.values, nonces=sealed.nonces).values.to_pylist()
+    assert opened == [None if row % 7 == 3 else table[row].tobytes() for row in range(3000)]
+    for whole, nulls in ((False, 0), (numpy.ma.nomask, 0), (True, 3000)):
+        column = oarlock.seal_many(aead, numpy.ma.MaskedArray(table, mask=whole)).values
+        assert column.null_count == nulls
+    rows[5, 9] = True
+    with pytest.raises(ValueError, match="values, row 5: 1 of 64 bytes are masked"):
+        oarlock.seal_many(aead, numpy.ma.MaskedArray(table, mask=rows))
+    objects = numpy.ma.MaskedArray(numpy.array([b"one", b"two"], object), mask=[True, False])
+    assert oarlock.seal_many(aead, objects).values.null_count == 1
+    nonces = numpy.ma.MaskedArray(numpy.zeros((1, 12), "u1"), mask=True)
+    assert list(oarlock.seal_many(aead, [b"value"], nonces=nonces).errors) == [0]
+    # One message has no nulls.
+    with pytest.raises(BufferError, match="masked"):
+        aead.encrypt(bytes(12), numpy.ma.MaskedArray(numpy.zeros(4, "u1"), mask=[0, 1, 0, 0]))
+    aead.encrypt(bytes(12), numpy.ma.MaskedArray(numpy.zeros(4, "u1")).data)

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
 use super::arrow;
-use crate::buffer::{Owned, Table, is_of_argument};
+use crate::buffer::{Owned, Table, is_masked, is_of_argument};
 
 /// A column of values, some of which may be null. It may come in several chunks.
 pub struct Values {
@@ -54,7 +54,7 @@ impl Chunk {
             Self::LargeBinary(array) => array.is_valid(row).then(|| array.value(row)),
             Self::Fixed(array) => array.is_valid(row).then(|| array.value(row)),
             Self::Views(array) => array.is_valid(row).then(|| array.value(row)),
-            Self::Table(table) => Some(table.row(row)),
+            Self::Table(table) => table.get(row),
             Self::Objects(objects) => objects[row].as_ref().map(Owned::bytes),
         }
     }
@@ -130,7 +130,7 @@ impl Values {
             Chunk::LargeBinary(array) => array.null_count() > 0,
             Chunk::Fixed(array) => array.null_count() > 0,
             Chunk::Views(array) => array.null_count() > 0,
-            Chunk::Table(_) => false,
+            Chunk::Table(table) => table.has_nulls(),
             Chunk::Objects(objects) => objects.iter().any(Option::is_none),
         })
     }
@@ -230,7 +230,7 @@ fn objects(name: &'static str, object: &Bound<'_, PyAny>) -> PyResult<Chunk> {
     let mut objects = Vec::new();
     for (row, value) in rows.enumerate() {
         let value = value?;
-        objects.push(if value.is_none() {
+        objects.push(if value.is_none() || is_masked(&value) {
             None
         } else {
             let place = || format!("{name}, row {row}");

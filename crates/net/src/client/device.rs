@@ -7,13 +7,14 @@ use oarlock::device::PublicKeyRequest;
 use oarlock::device::{
     Answer, BlockingDevice, DeviceError, PublicKeyOffer, PublicKeyOperation, Shape,
 };
+use oarlock::job::Job;
 use oarlock::rsa::{RsaPrivateKey, RsaPublicKey};
 use oarlock_engine::learn::Median;
-use tokio::runtime::Runtime;
 use tonic::Code;
 
 use super::call::Client;
 use super::items::FileKey;
+use super::job::{self, Background};
 use super::settings::{CallOptions, ClientError, Settings};
 use crate::proto;
 use crate::proto::request::Operation;
@@ -22,11 +23,11 @@ use crate::proto::request::Operation;
 /// [`Accelerator::rsa`](oarlock::Accelerator::rsa); their numbers never leave the servers. The device refuses a result that
 /// does not agree with the public key.
 ///
-/// It has a runtime of its own with one thread. Do not drop it in an asynchronous task.
+/// It has a runtime of its own with one thread, and a drop does not wait for it.
 pub struct RemoteDevice {
     name: String,
     client: Client,
-    runtime: Runtime,
+    runtime: Background,
     /// An estimate of the median time of a batch.
     latency: Median,
 }
@@ -56,7 +57,7 @@ impl RemoteDevice {
         Ok(Arc::new(Self {
             name: name.into(),
             client,
-            runtime,
+            runtime: Background::new(runtime),
             latency: Median::new(FIRST_LATENCY_NS),
         }))
     }
@@ -100,6 +101,25 @@ impl RemoteDevice {
     /// Returns a client over the same connections, for asynchronous code.
     pub fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// Starts `work` on the device's runtime, for a program that has none. The job ends with what it returns. Dropping the
+    /// job ends the work. In a forked child a job of the parent is cancelled.
+    ///
+    /// ```no_run
+    /// use oarlock_net::client::{ClientError, RemoteDevice};
+    ///
+    /// fn ids(rack: &RemoteDevice) -> Result<Vec<String>, Box<dyn std::error::Error>> {
+    ///     let client = rack.client().clone();
+    ///     let keys = rack.submit(async move { client.list_keys().await }).wait()??;
+    ///     Ok(keys.into_iter().map(|key| key.id).collect())
+    /// }
+    /// ```
+    pub fn submit<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Job<T> {
+        job::submit(&self.runtime, work)
     }
 }
 

@@ -10,6 +10,7 @@ mod device;
 mod directory;
 mod handshake;
 mod items;
+mod job;
 mod page;
 mod settings;
 

@@ -102,6 +102,11 @@ impl<T, Tag> CompletionQueue<T, Tag> {
         self.jobs.len()
     }
 
+    /// Returns the tags of these jobs, in the order in which they were pushed.
+    pub fn tags(&self) -> impl Iterator<Item = &Tag> {
+        self.jobs.iter().map(|entry| &entry.tag)
+    }
+
     /// Whether there are no such jobs.
     pub fn is_empty(&self) -> bool {
         self.jobs.is_empty()

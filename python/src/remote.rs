@@ -1,0 +1,574 @@
+//! Keys of cryptoservers: the operations of private keys, computed there.
+//!
+//! The first call connects; a runtime with one thread keeps the connections. A forked child has no such thread: its first
+//! call connects again, and what belongs to the parent's connections stays where it is, since nobody can unlock it.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Duration;
+
+use oarlock::Error;
+use oarlock::job::Job;
+use oarlock::keys::{self, AcceleratedPublicKey, Scheme};
+use oarlock::rsa::{EncryptionScheme, Hash};
+use oarlock_engine::hash::{DIGEST_BYTES_MAX, Digest};
+use oarlock_net::client::{CallOptions, Client, ClientError, Operation, RemoteDevice, Settings};
+use oarlock_net::proto;
+use oarlock_net::tls::TlsFiles;
+use oarlock_threads::process;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+use zeroize::Zeroizing;
+
+use crate::aead::no_pickle;
+use crate::buffer::Input;
+use crate::engine::accelerator;
+use crate::failure::{ServerError, exception};
+use crate::key::{PublicKey, encryption_scheme, scheme};
+
+/// Requests of one object that are under way; as many as jobs may wait.
+const REQUESTS_MAX: usize = 1024;
+/// How long a call waits between two looks at Python's signals.
+const SIGNALS: Duration = Duration::from_millis(50);
+
+/// The keys of a cryptoserver (`oarlock serve`), or of several that have the same keys.
+///
+/// `servers` is "host:port", or a list of these. `ca`, `certificate` and `key` are paths of PEM files: the authority of the
+/// servers, and what this client shows who it is. `server_name` is the name in the servers' certificates, if it is not the
+/// host. `timeout` is the time of an operation in seconds, over all attempts. `plaintext` is for servers on this machine
+/// without TLS.
+///
+/// The constructor connects, and raises ServerError if no server answers.
+#[pyclass(frozen, module = "oarlock")]
+pub struct Cryptoserver(Arc<Servers>);
+
+/// A private key that stays on a cryptoserver.
+#[pyclass(frozen, module = "oarlock")]
+pub struct RemoteKey {
+    servers: Arc<Servers>,
+    id: String,
+    public: AcceleratedPublicKey,
+    /// What the server lets this client do; `None` if nobody asked it.
+    operations: Option<Vec<&'static str>>,
+}
+
+/// The result of an operation on a server.
+pub type Answer = Result<Zeroizing<Vec<u8>>, NoAnswer>;
+
+/// Why there is no result.
+#[derive(Debug)]
+pub enum NoAnswer {
+    Client(ClientError),
+    /// A signature that the public half refuses, of this key.
+    WrongSignature(String),
+    /// Too many requests are under way.
+    TooMany,
+}
+
+impl NoAnswer {
+    pub fn exception(&self) -> PyErr {
+        match self {
+            // The protocol has one code for wrong arguments and for ciphertexts that do not decrypt.
+            Self::Client(error) if error.message == Error::DecryptionFailed.to_string() => {
+                exception(&Error::DecryptionFailed)
+            }
+            Self::Client(error) if error.code as i32 == INVALID_ARGUMENT => {
+                PyValueError::new_err(error.message.clone())
+            }
+            Self::Client(error) => ServerError::new_err(error.message.clone()),
+            Self::WrongSignature(id) => ServerError::new_err(format!(
+                "the server returned a signature that the public half of key {id:?} refuses: has the key been replaced?"
+            )),
+            Self::TooMany => exception(&Error::QueueFull),
+        }
+    }
+}
+
+struct Servers {
+    settings: Settings,
+    /// The connections, and the fork generation of the process that they belong to. Locked in sections that no fork divides.
+    connected: Mutex<Option<(usize, Arc<RemoteDevice>)>>,
+    under_way: AtomicUsize,
+}
+
+/// A request that is under way, until dropped.
+struct UnderWay(Arc<Servers>);
+
+impl Servers {
+    /// Returns the connections of this process, which may have to be opened first.
+    fn device(&self) -> Result<Arc<RemoteDevice>, NoAnswer> {
+        let generation = process::fork_generation();
+        let ours = |connected: &Option<(usize, Arc<RemoteDevice>)>| match connected {
+            Some((of, device)) if *of == generation => Some(Arc::clone(device)),
+            _ => None,
+        };
+        if let Some(device) = self.with(|connected| ours(connected)) {
+            return Ok(device);
+        }
+        let device = RemoteDevice::connect("python", self.settings.clone());
+        let device = device.map_err(NoAnswer::Client)?;
+        let (device, before) = self.with(|connected| match ours(connected) {
+            // Another thread was faster.
+            Some(other) => (other, None),
+            None => (
+                Arc::clone(&device),
+                connected.replace((generation, Arc::clone(&device))),
+            ),
+        });
+        // The parent's. Its locks may be held for ever.
+        std::mem::forget(before);
+        Ok(device)
+    }
+
+    fn with<T>(&self, section: impl FnOnce(&mut Option<(usize, Arc<RemoteDevice>)>) -> T) -> T {
+        process::undivided(|| {
+            section(
+                &mut self
+                    .connected
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner),
+            )
+        })
+    }
+
+    /// Starts something on the connections.
+    fn submit<T, F>(
+        self: &Arc<Self>,
+        work: impl FnOnce(Client) -> F,
+    ) -> Result<Job<Result<T, NoAnswer>>, NoAnswer>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, NoAnswer>> + Send + 'static,
+    {
+        let device = self.device()?;
+        let before = self.under_way.fetch_add(1, Ordering::Relaxed);
+        let under_way = UnderWay(Arc::clone(self));
+        if before >= REQUESTS_MAX {
+            return Err(NoAnswer::TooMany);
+        }
+        let work = work(device.client().clone());
+        Ok(device.submit(async move {
+            let _under_way = under_way;
+            work.await
+        }))
+    }
+
+    /// Does something on the connections, and lets other Python threads run and signals interrupt it.
+    fn wait<T, F>(
+        self: &Arc<Self>,
+        py: Python<'_>,
+        work: impl FnOnce(Client) -> F + Send,
+    ) -> PyResult<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, NoAnswer>> + Send + 'static,
+    {
+        let (sender, mut results) = mpsc::channel();
+        let submitted = py.detach(|| {
+            let job = self.submit(work)?;
+            job.on_completion(move |result| {
+                // After an interrupt nobody receives it.
+                let _ = sender.send(result);
+            });
+            Ok(())
+        });
+        submitted.map_err(|error: NoAnswer| error.exception())?;
+        loop {
+            let receiver = &mut results;
+            match py.detach(move || receiver.recv_timeout(SIGNALS)) {
+                Ok(Ok(result)) => return result.map_err(|error| error.exception()),
+                Ok(Err(error)) => return Err(exception(&error)),
+                Err(mpsc::RecvTimeoutError::Timeout) => py.check_signals()?,
+                Err(mpsc::RecvTimeoutError::Disconnected) => {
+                    return Err(exception(&Error::Cancelled));
+                }
+            }
+        }
+    }
+
+    /// Returns the result of an operation.
+    fn answered<'py>(
+        self: &Arc<Self>,
+        py: Python<'py>,
+        work: impl FnOnce(Client) -> Request + Send,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes: Zeroizing<Vec<u8>> = self.wait(py, work)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    fn list(self: &Arc<Self>, py: Python<'_>) -> PyResult<Vec<proto::Key>> {
+        self.wait(py, |client| async move {
+            client.list_keys().await.map_err(NoAnswer::Client)
+        })
+    }
+}
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        let connected = self.connected.get_mut();
+        let connected = connected.unwrap_or_else(PoisonError::into_inner).take();
+        if connected
+            .as_ref()
+            .is_some_and(|(of, _)| *of != process::fork_generation())
+        {
+            // See `device`.
+            std::mem::forget(connected);
+        }
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.under_way.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[pymethods]
+impl Cryptoserver {
+    #[new]
+    #[pyo3(signature = (servers, *, ca=None, certificate=None, key=None, server_name=None, timeout=10.0, plaintext=false))]
+    #[allow(clippy::too_many_arguments)] // of Python, by name
+    fn new(
+        py: Python<'_>,
+        servers: &Bound<'_, PyAny>,
+        ca: Option<PathBuf>,
+        certificate: Option<PathBuf>,
+        key: Option<PathBuf>,
+        server_name: Option<String>,
+        timeout: f64,
+        plaintext: bool,
+    ) -> PyResult<Self> {
+        process::watch_forks();
+        let servers: Vec<String> = match servers.cast::<PyString>() {
+            Ok(one) => vec![one.extract()?],
+            Err(_) => servers.extract()?,
+        };
+        if servers.is_empty() {
+            return Err(PyValueError::new_err(
+                "servers is empty: give \"host:port\"",
+            ));
+        }
+        let files = match (ca, certificate, key) {
+            (Some(roots), Some(certificate), Some(key)) if !plaintext => Some(TlsFiles {
+                certificate,
+                key,
+                roots,
+                revoked: None,
+            }),
+            (None, None, None) if plaintext => None,
+            _ => {
+                return Err(PyValueError::new_err(
+                    "give ca, certificate and key, or plaintext=True for a server on this machine that has no TLS",
+                ));
+            }
+        };
+        let timeout = Duration::try_from_secs_f64(timeout)
+            .ok()
+            .filter(|timeout| (TIMEOUT_MIN..=TIMEOUT_MAX).contains(timeout))
+            .ok_or_else(|| {
+                PyValueError::new_err(format!(
+                    "timeout must be 0.001 to 86400 seconds, not {timeout}"
+                ))
+            })?;
+        let tls = files.map(|files| files.client()).transpose();
+        let defaults = Settings::new(
+            servers,
+            tls.map_err(|error| PyValueError::new_err(error.to_string()))?,
+        );
+        let servers = Servers {
+            settings: Settings {
+                server_name,
+                timeout,
+                connect_timeout: timeout.min(defaults.connect_timeout),
+                ..defaults
+            },
+            connected: Mutex::default(),
+            under_way: AtomicUsize::new(0),
+        };
+        py.detach(|| servers.device())
+            .map_err(|error| error.exception())?;
+        Ok(Self(Arc::new(servers)))
+    }
+
+    /// Return the keys that this client may use, as the first server to answer lists them.
+    ///
+    /// Raises ServerError if the client may not list keys.
+    fn keys(&self, py: Python<'_>) -> PyResult<Vec<RemoteKey>> {
+        let listed = self.0.list(py)?;
+        listed.into_iter().map(|key| self.listed(key)).collect()
+    }
+
+    /// Return the key with an ID. A client that may not list keys gives its public half.
+    ///
+    /// Raises ValueError if this client may use no such key.
+    #[pyo3(signature = (id, public_key=None))]
+    fn key(
+        &self,
+        py: Python<'_>,
+        id: String,
+        public_key: Option<&Bound<'_, PublicKey>>,
+    ) -> PyResult<RemoteKey> {
+        if let Some(public_key) = public_key {
+            return Ok(RemoteKey {
+                servers: Arc::clone(&self.0),
+                id,
+                public: public_key.get().session().clone(),
+                operations: None,
+            });
+        }
+        let mut listed = self.0.list(py)?;
+        match listed.iter().position(|key| key.id == id) {
+            Some(place) => self.listed(listed.swap_remove(place)),
+            None => {
+                let ids: Vec<_> = listed.into_iter().map(|key| key.id).collect();
+                Err(PyValueError::new_err(format!(
+                    "this client may use no key {id:?} of the server: it may use {}",
+                    if ids.is_empty() {
+                        "none".to_owned()
+                    } else {
+                        ids.join(", ")
+                    }
+                )))
+            }
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "<oarlock.Cryptoserver {}>",
+            self.0.settings.servers.join(", ")
+        )
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(no_pickle("Cryptoserver"))
+    }
+}
+
+impl Cryptoserver {
+    fn listed(&self, key: proto::Key) -> PyResult<RemoteKey> {
+        let public = keys::PublicKey::from_bytes(&key.public_key).map_err(|error| {
+            ServerError::new_err(format!("the public half of key {:?}: {error}", key.id))
+        })?;
+        let operations = key.permissions().filter_map(|permission| {
+            Some(match permission {
+                proto::Permission::Sign => "sign",
+                proto::Permission::Decrypt => "decrypt",
+                proto::Permission::RawPrivate => "raw_private",
+                _ => return None,
+            })
+        });
+        Ok(RemoteKey {
+            servers: Arc::clone(&self.0),
+            public: accelerator()?.public_key(&public),
+            operations: Some(operations.collect()),
+            id: key.id,
+        })
+    }
+}
+
+impl RemoteKey {
+    /// Starts to sign a message, or the digest of one.
+    pub fn submit_sign(
+        &self,
+        scheme: Option<&str>,
+        content: Content<'_>,
+    ) -> PyResult<Result<Job<Answer>, NoAnswer>> {
+        let work = self.signing(scheme, content)?;
+        Ok(self.servers.submit(work))
+    }
+
+    /// Starts to decrypt.
+    pub fn submit_decrypt(
+        &self,
+        scheme: &str,
+        ciphertext: &[u8],
+    ) -> PyResult<Result<Job<Answer>, NoAnswer>> {
+        let work = self.decrypting(scheme, ciphertext)?;
+        Ok(self.servers.submit(work))
+    }
+
+    /// Returns what signs. The signature is checked: a wrong one could reveal the key.
+    fn signing(
+        &self,
+        scheme: Option<&str>,
+        content: Content<'_>,
+    ) -> PyResult<impl FnOnce(Client) -> Request + Send + use<>> {
+        let key_type = self.public.key().key_type();
+        let scheme = self::scheme(key_type, scheme)?;
+        let number = proto::SignatureScheme::of(key_type, &scheme).ok_or_else(|| {
+            PyValueError::new_err(format!(
+                "a server has no such signatures by a key of {key_type}: use the scheme that is the default"
+            ))
+        })?;
+        let hash = match &scheme {
+            Scheme::Rsa(scheme) => Some(scheme.hash()),
+            Scheme::Ecdsa(hash) => Some(*hash),
+            _ => None,
+        };
+        let content = match (content, hash) {
+            (Content::Message(message), Some(hash)) => digest(hash, message),
+            (Content::Message(message), None) => message.to_vec(),
+            (Content::Digest(digest), Some(_)) => digest.to_vec(),
+            (Content::Digest(_), None) => {
+                return Err(PyValueError::new_err(format!(
+                    "a key of {key_type} signs messages only, not digests"
+                )));
+            }
+        };
+        let (id, public) = (self.id.clone(), self.public.clone());
+        Ok(move |client: Client| {
+            Box::pin(async move {
+                let operation = Operation::Sign(proto::Sign {
+                    key_id: id.clone(),
+                    scheme: number.into(),
+                    digest: content.clone(),
+                });
+                let signature = client.call(operation, CallOptions::default()).await;
+                let signature = signature.map_err(NoAnswer::Client)?;
+                let verified = match hash {
+                    Some(_) => public.verify_digest(&scheme, &content, &signature),
+                    None => public.verify(&scheme, &content, &signature),
+                };
+                verified.map_err(|_| NoAnswer::WrongSignature(id))?;
+                Ok(signature)
+            }) as Request
+        })
+    }
+
+    fn decrypting(
+        &self,
+        scheme: &str,
+        ciphertext: &[u8],
+    ) -> PyResult<impl FnOnce(Client) -> Request + Send + use<>> {
+        let number = match encryption_scheme(scheme)? {
+            EncryptionScheme::Pkcs1 => proto::EncryptionScheme::RsaPkcs1,
+            EncryptionScheme::Oaep {
+                hash: Hash::Sha1, ..
+            } => proto::EncryptionScheme::RsaOaepSha1,
+            EncryptionScheme::Oaep {
+                hash: Hash::Sha256, ..
+            } => proto::EncryptionScheme::RsaOaepSha256,
+            EncryptionScheme::Oaep {
+                hash: Hash::Sha384, ..
+            } => proto::EncryptionScheme::RsaOaepSha384,
+            EncryptionScheme::Oaep {
+                hash: Hash::Sha512, ..
+            } => proto::EncryptionScheme::RsaOaepSha512,
+            _ => {
+                return Err(PyValueError::new_err(format!(
+                    "a server does not decrypt by {scheme:?}"
+                )));
+            }
+        };
+        let operation = Operation::Decrypt(proto::Decrypt {
+            key_id: self.id.clone(),
+            scheme: number.into(),
+            ciphertext: ciphertext.to_vec(),
+            label: Vec::new(),
+        });
+        Ok(move |client: Client| {
+            Box::pin(async move {
+                let decrypted = client.call(operation, CallOptions::default()).await;
+                decrypted.map_err(NoAnswer::Client)
+            }) as Request
+        })
+    }
+}
+
+/// A request to a server.
+type Request = std::pin::Pin<Box<dyn Future<Output = Answer> + Send>>;
+
+/// What is signed.
+pub enum Content<'a> {
+    Message(&'a [u8]),
+    Digest(&'a [u8]),
+}
+
+#[pymethods]
+impl RemoteKey {
+    /// The ID of the key on the server.
+    #[getter]
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The type of the key, such as "P-256".
+    #[getter]
+    fn key_type(&self) -> &'static str {
+        self.public.key().key_type().name()
+    }
+
+    /// What the server lets this client do: a list of "sign", "decrypt" and "raw_private"; None if the key was not listed.
+    #[getter]
+    fn operations(&self) -> Option<Vec<&'static str>> {
+        self.operations.clone()
+    }
+
+    /// Return the public half.
+    fn public_key(&self) -> PublicKey {
+        PublicKey::of_session(self.public.clone())
+    }
+
+    /// Sign a message. `scheme` is that of `PrivateKey.sign`. Only digests are sent, except with Ed25519 and ML-DSA.
+    #[pyo3(signature = (data, scheme=None))]
+    fn sign<'py>(
+        &self,
+        py: Python<'py>,
+        data: &Bound<'_, PyAny>,
+        scheme: Option<&str>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let data = Input::new(data, "data")?;
+        let work = self.signing(scheme, Content::Message(data.bytes()))?;
+        self.servers.answered(py, work)
+    }
+
+    /// Sign the digest of a message, made by the scheme's hash function.
+    #[pyo3(signature = (digest, scheme=None))]
+    fn sign_digest<'py>(
+        &self,
+        py: Python<'py>,
+        digest: &Bound<'_, PyAny>,
+        scheme: Option<&str>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let digest = Input::new(digest, "digest")?;
+        let work = self.signing(scheme, Content::Digest(digest.bytes()))?;
+        self.servers.answered(py, work)
+    }
+
+    /// Decrypt with an RSA key. `scheme` is that of `PrivateKey.decrypt`.
+    #[pyo3(signature = (ciphertext, scheme="rsa-oaep-sha256"))]
+    fn decrypt<'py>(
+        &self,
+        py: Python<'py>,
+        ciphertext: &Bound<'_, PyAny>,
+        scheme: &str,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let ciphertext = Input::new(ciphertext, "ciphertext")?;
+        let work = self.decrypting(scheme, ciphertext.bytes())?;
+        self.servers.answered(py, work)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<oarlock.RemoteKey '{}' of {}>", self.id, self.key_type())
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(no_pickle("RemoteKey"))
+    }
+}
+
+fn digest(hash: Hash, message: &[u8]) -> Vec<u8> {
+    let mut digest = Digest::new(hash);
+    digest.update(message);
+    let mut bytes = [0; DIGEST_BYTES_MAX];
+    let count = digest.finish(&mut bytes);
+    bytes[..count].to_vec()
+}
+
+/// The code of gRPC.
+const INVALID_ARGUMENT: i32 = 3;
+const TIMEOUT_MIN: Duration = Duration::from_millis(1);
+const TIMEOUT_MAX: Duration = Duration::from_secs(86_400);

@@ -1,0 +1,290 @@
+"""Keys of a cryptoserver, which is a process of its own."""
+
+import asyncio
+import hashlib
+import os
+import pickle
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import pytest
+
+import oarlock
+from oarlock import aio
+from oarlock.command import find_command
+
+SCHEMES = {"web": "rsa-pss-sha256", "curve": "ecdsa-sha256", "ed": "ed25519", "lattice": "ml-dsa"}
+TYPES = {"curve": "p256", "ed": "ed25519", "lattice": "ml-dsa-44"}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """The folder of the authority, in which the server's configuration and keys are."""
+    folder = tmp_path_factory.mktemp("cryptoserver") / "demo"
+    subprocess.run((find_command(), "pki", "init", folder, "--key", "web"), check=True, capture_output=True)
+    for name, kind in TYPES.items():
+        path = folder / "keys" / f"{name}.pem"
+        subprocess.run((find_command(), "keygen", "--type", kind, "-o", path), check=True, capture_output=True)
+    config = folder / "cryptoserver.toml"
+    config.write_text(re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:0", config.read_text()))
+    return folder
+
+
+def serve(place, name):
+    """Starts a server, and returns it and its address."""
+    log = place / name
+    with log.open("w") as output:
+        command = (find_command(), "serve", "--config", place / "cryptoserver.toml")
+        server = subprocess.Popen(command, stderr=output, stdout=output)
+    deadline = time.monotonic() + 60
+    while not (found := re.search(r"listening on 127\.0\.0\.1:(\d+)\n", log.read_text())):
+        assert server.poll() is None and time.monotonic() < deadline, log.read_text()
+        time.sleep(0.02)
+    return server, f"localhost:{found[1]}"
+
+
+@pytest.fixture(scope="module")
+def address(place):
+    server, address = serve(place, "log")
+    yield address
+    server.send_signal(signal.SIGTERM)
+    server.wait(60)
+
+
+def files(place, name="client"):
+    return dict(ca=place / "ca.pem", certificate=place / f"{name}.pem", key=place / f"{name}.key")
+
+
+@pytest.fixture(scope="module")
+def server(place, address):
+    return oarlock.Cryptoserver(address, **files(place))
+
+
+def test_keys(server):
+    keys = {key.id: key for key in server.keys()}
+    assert sorted(keys) == sorted(SCHEMES)
+    assert {key.id: key.key_type for key in keys.values()} == {
+        "web": "RSA",
+        "curve": "P-256",
+        "ed": "Ed25519",
+        "lattice": "ML-DSA-44",
+    }
+    assert "sign" in keys["web"].operations
+    assert repr(keys["web"]) == "<oarlock.RemoteKey 'web' of RSA>"
+    with pytest.raises(ValueError, match=r'no key "none" .*web'):
+        server.key("none")
+    for one in (server, keys["web"]):
+        with pytest.raises(TypeError):
+            pickle.dumps(one)
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_signatures(server, name):
+    key, scheme = server.key(name), SCHEMES[name]
+    public = key.public_key()
+    for data in (b"", b"message", bytearray(60_000)):
+        public.verify(key.sign(data), data)
+        public.verify(key.sign(data, scheme), data, scheme)
+    # By its public half alone, for clients that may not list keys.
+    given = server.key(name, public)
+    assert given.operations is None
+    public.verify(given.sign(b"message"), b"message")
+    digest = hashlib.sha256(b"message").digest()
+    if name in ("web", "curve"):
+        public.verify(key.sign_digest(digest), b"message")
+        with pytest.raises(ValueError):
+            key.sign_digest(b"short")
+    else:
+        with pytest.raises(ValueError, match="not digests"):
+            key.sign_digest(digest)
+    with pytest.raises(ValueError):
+        key.sign(b"message", "no-scheme")
+    with pytest.raises(TypeError):
+        key.sign("text")
+
+
+def test_a_signature_that_the_public_half_refuses(server):
+    other = oarlock.PrivateKey.generate("P-256").public_key()
+    with pytest.raises(oarlock.ServerError, match="the public half of key"):
+        server.key("curve", other).sign(b"message")
+
+
+def test_decryption(server):
+    key = server.key("web")
+    for scheme in ("rsa-oaep-sha256", "rsa-oaep-sha1", "rsa-pkcs1"):
+        ciphertext = key.public_key().encrypt(b"secret", scheme)
+        assert key.decrypt(ciphertext, scheme) == b"secret"
+    with pytest.raises(oarlock.DecryptionFailed):
+        key.decrypt(bytes(255) + b"\1")
+    with pytest.raises(oarlock.DecryptionFailed):
+        key.decrypt(b"short")
+    with pytest.raises(ValueError):
+        server.key("curve").decrypt(bytes(256))
+
+
+def test_awaitables(server):
+    keys = [server.key(name) for name in SCHEMES]
+    public = keys[0].public_key()
+
+    async def main():
+        jobs = [aio.sign(key, b"%d" % number) for number in range(50) for key in keys]
+        digests = [aio.sign_digest(keys[0], hashlib.sha256(b"%d" % number).digest()) for number in range(10)]
+        secret = aio.decrypt(keys[0], public.encrypt(b"secret"))
+        failed = aio.sign(server.key("web", keys[1].public_key()), b"message")
+        cancelled = aio.sign(keys[0], b"message")
+        await asyncio.sleep(0)
+        cancelled.cancel()
+        assert await secret == b"secret"
+        with pytest.raises((oarlock.ServerError, ValueError)):
+            await failed
+        return await asyncio.gather(*jobs), await asyncio.gather(*digests)
+
+    signatures, of_digests = asyncio.run(main())
+    for place, signature in enumerate(signatures):
+        keys[place % len(keys)].public_key().verify(signature, b"%d" % (place // len(keys)))
+    for number, signature in enumerate(of_digests):
+        public.verify(signature, b"%d" % number)
+
+
+def test_too_many_requests(server):
+    key = server.key("curve")
+
+    async def main():
+        jobs = [aio.sign(key, b"message") for _ in range(1500)]
+        results = await asyncio.gather(*jobs, return_exceptions=True)
+        return [type(result) for result in results]
+
+    kinds = asyncio.run(main())
+    assert kinds.count(bytes) >= 1024
+    assert set(kinds) <= {bytes, oarlock.QueueFull}
+
+
+def test_threads(server):
+    key, wrong = server.key("curve"), []
+
+    def work():
+        for number in range(20):
+            try:
+                key.public_key().verify(key.sign(b"%d" % number), b"%d" % number)
+            except Exception as error:
+                wrong.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_wrong_arguments(place, address):
+    for arguments in (
+        dict(),
+        dict(ca=place / "ca.pem"),
+        dict(plaintext=True, **files(place)),
+        dict(files(place), ca=place / "missing.pem"),
+        dict(files(place), key=place / "ca.pem"),
+        dict(files(place), timeout=0),
+        dict(files(place), timeout=float("nan")),
+    ):
+        with pytest.raises(ValueError):
+            oarlock.Cryptoserver(address, **arguments)
+    for servers in ([], "nowhere", ["localhost:x"]):
+        with pytest.raises((ValueError, oarlock.ServerError), match="host:port"):
+            oarlock.Cryptoserver(servers, **files(place))
+    with pytest.raises(oarlock.ServerError):
+        oarlock.Cryptoserver("localhost:1", timeout=0.5, **files(place))
+    # A server of another authority.
+    other = place.parent / "other"
+    subprocess.run((find_command(), "pki", "init", other, "--key", "web"), check=True, capture_output=True)
+    with pytest.raises(oarlock.ServerError):
+        oarlock.Cryptoserver(address, timeout=5, **files(other))
+
+
+PROGRAM = """
+import asyncio, os, signal, sys, threading, time
+import oarlock
+from oarlock import aio
+address, folder = sys.argv[1:]
+files = dict(ca=f"{folder}/ca.pem", certificate=f"{folder}/client.pem", key=f"{folder}/client.key")
+assert len(os.listdir("/proc/self/task")) == 1
+server = oarlock.Cryptoserver(address, **files)
+key = server.key("curve")
+def work():
+    key.public_key().verify(key.sign(b"message"), b"message")
+work()
+"""
+
+
+def run(place, address, code):
+    program = PROGRAM + textwrap.dedent(code)
+    command = (sys.executable, "-c", program, address, str(place))
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert "panicked" not in done.stderr
+    return done
+
+
+def test_fork(place, address):
+    done = run(
+        place,
+        address,
+        """
+        def more():
+            while not stop.is_set():
+                work()
+        stop = threading.Event()
+        thread = threading.Thread(target=more)
+        thread.start()
+        for _ in range(5):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(60)
+                # A key of the parent's, over a connection of the child's.
+                work()
+                grandchild = os.fork()
+                if grandchild == 0:
+                    work()
+                    os._exit(7)
+                assert os.waitstatus_to_exitcode(os.waitpid(grandchild, 0)[1]) == 7
+                del globals()["key"], globals()["server"]
+                os._exit(7)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        stop.set()
+        thread.join()
+        """,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("end", ("", "del key, server", "sys.exit(0)", "os.kill(os.getpid(), signal.SIGTERM)"))
+def test_exit(place, address, end):
+    code = f"""
+    async def main():
+        for _ in range(200):
+            asyncio.ensure_future(aio.sign(key, b"message"))
+        await asyncio.sleep(0.01)
+    asyncio.run(main())
+    {end}
+    """
+    done = run(place, address, code)
+    assert done.returncode == (-signal.SIGTERM if "SIGTERM" in end else 0), done.stderr
+
+
+def test_a_server_that_is_gone_and_an_interrupt(place):
+    """A call that waits for a server ends with Ctrl-C."""
+    second, address = serve(place, "second log")
+    with second:
+        server = oarlock.Cryptoserver(address, timeout=60, **files(place))
+        key = server.key("curve")
+        second.kill()
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        while True:
+            key.sign(b"message")
+    assert time.monotonic() - start < 30
