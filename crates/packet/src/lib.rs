@@ -137,3 +137,9 @@ impl From<Error> for PacketError {
         }
     }
 }
+
+/// Returns the name of a value in a table of all values, which tests check; nothing if it is missing.
+fn name_in<T: PartialEq + Copy>(all: &[(&'static str, T)], value: T) -> &'static str {
+    let found = all.iter().find(|(_, one)| *one == value);
+    found.map_or("", |(name, _)| name)
+}

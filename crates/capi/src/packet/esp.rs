@@ -42,32 +42,6 @@ pub struct Spec {
     last_sequence: u64,
 }
 
-const AEADS: [(&str, Suite); 4] = [
-    ("aes-128-gcm", Suite::Aes128Gcm),
-    ("aes-192-gcm", Suite::Aes192Gcm),
-    ("aes-256-gcm", Suite::Aes256Gcm),
-    ("chacha20-poly1305", Suite::ChaCha20Poly1305),
-];
-
-const CIPHERS: [(&str, Cipher); 8] = [
-    ("null", Cipher::Null),
-    ("aes-128-cbc", Cipher::Aes128Cbc),
-    ("aes-192-cbc", Cipher::Aes192Cbc),
-    ("aes-256-cbc", Cipher::Aes256Cbc),
-    ("aes-128-ctr", Cipher::Aes128Ctr),
-    ("aes-192-ctr", Cipher::Aes192Ctr),
-    ("aes-256-ctr", Cipher::Aes256Ctr),
-    ("des-ede3-cbc", Cipher::TripleDesCbc),
-];
-
-const INTEGRITIES: [(&str, Integrity); 5] = [
-    ("hmac-md5-96", Integrity::HmacMd5_96),
-    ("hmac-sha1-96", Integrity::HmacSha1_96),
-    ("hmac-sha256-128", Integrity::HmacSha256_128),
-    ("hmac-sha384-192", Integrity::HmacSha384_192),
-    ("hmac-sha512-256", Integrity::HmacSha512_256),
-];
-
 /// See `oarlock.h`.
 ///
 /// # Safety
@@ -123,13 +97,13 @@ unsafe fn suite(spec: &Spec) -> Result<Suite, Failure> {
     // SAFETY: the caller says that `spec.cipher` is NULL or ends with a NUL.
     let cipher = unsafe { text(spec.cipher, "the name of the cipher") }?;
     if spec.integrity.is_null() {
-        return by_name(&AEADS, cipher, "cipher of ESP that authenticates");
+        return by_name(Suite::AEADS, cipher, "cipher of ESP that authenticates");
     }
     // SAFETY: the caller says that `spec.integrity` is NULL or ends with a NUL.
     let integrity = unsafe { text(spec.integrity, "the name of the integrity") }?;
     Ok(Suite::EncryptThenMac(
-        by_name(&CIPHERS, cipher, "cipher of ESP with an HMAC")?,
-        by_name(&INTEGRITIES, integrity, "integrity of ESP")?,
+        by_name(Cipher::NAMED, cipher, "cipher of ESP with an HMAC")?,
+        by_name(Integrity::NAMED, integrity, "integrity of ESP")?,
     ))
 }
 

@@ -43,20 +43,6 @@ pub struct Spec {
     streams_max: usize,
 }
 
-/// The suites, by their names in RFC 3711, 4568, 5764, 6188 and 7714.
-const SUITES: [(&str, Suite); 10] = [
-    ("AES_CM_128_HMAC_SHA1_80", Suite::AesCm128HmacSha1_80),
-    ("AES_CM_128_HMAC_SHA1_32", Suite::AesCm128HmacSha1_32),
-    ("AES_192_CM_HMAC_SHA1_80", Suite::AesCm192HmacSha1_80),
-    ("AES_192_CM_HMAC_SHA1_32", Suite::AesCm192HmacSha1_32),
-    ("AES_256_CM_HMAC_SHA1_80", Suite::AesCm256HmacSha1_80),
-    ("AES_256_CM_HMAC_SHA1_32", Suite::AesCm256HmacSha1_32),
-    ("AEAD_AES_128_GCM", Suite::Aes128Gcm),
-    ("AEAD_AES_256_GCM", Suite::Aes256Gcm),
-    ("SRTP_NULL_HMAC_SHA1_80", Suite::NullHmacSha1_80),
-    ("SRTP_NULL_HMAC_SHA1_32", Suite::NullHmacSha1_32),
-];
-
 /// See `oarlock.h`.
 ///
 /// # Safety
@@ -86,7 +72,7 @@ pub unsafe extern "C" fn oarlock_srtp_new(
                 input(spec.mki, spec.mki_bytes, "the MKI")?,
             )
         };
-        let suite = by_name(&SUITES, suite, "suite of SRTP")?;
+        let suite = by_name(Suite::NAMED, suite, "suite of SRTP")?;
         let named = [MasterKey { mki, key }];
         let mut policy = match mki {
             [] => Policy::new(suite, key),

@@ -43,6 +43,7 @@ mod chained;
 mod frame;
 mod inbound;
 mod inbound_packet;
+mod names;
 mod outbound;
 mod outbound_packet;
 mod protection;

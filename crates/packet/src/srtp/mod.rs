@@ -55,6 +55,7 @@ use std::fmt;
 pub use self::inbound::{Inbound, InboundPacket, Unprotected};
 pub use self::outbound::{Outbound, OutboundPacket};
 pub use self::state::State;
+use crate::name_in;
 use oarlock_engine::Algorithm;
 
 /// The algorithms that encrypt and authenticate packets.
@@ -97,6 +98,25 @@ impl Suite {
         Self::NullHmacSha1_80,
         Self::NullHmacSha1_32,
     ];
+
+    /// All suites, by their names in RFC 3711, 4568, 5764, 6188 and 7714.
+    pub const NAMED: &[(&str, Self)] = &[
+        ("AES_CM_128_HMAC_SHA1_80", Self::AesCm128HmacSha1_80),
+        ("AES_CM_128_HMAC_SHA1_32", Self::AesCm128HmacSha1_32),
+        ("AES_192_CM_HMAC_SHA1_80", Self::AesCm192HmacSha1_80),
+        ("AES_192_CM_HMAC_SHA1_32", Self::AesCm192HmacSha1_32),
+        ("AES_256_CM_HMAC_SHA1_80", Self::AesCm256HmacSha1_80),
+        ("AES_256_CM_HMAC_SHA1_32", Self::AesCm256HmacSha1_32),
+        ("AEAD_AES_128_GCM", Self::Aes128Gcm),
+        ("AEAD_AES_256_GCM", Self::Aes256Gcm),
+        ("SRTP_NULL_HMAC_SHA1_80", Self::NullHmacSha1_80),
+        ("SRTP_NULL_HMAC_SHA1_32", Self::NullHmacSha1_32),
+    ];
+
+    /// Returns the name, such as `AEAD_AES_128_GCM`.
+    pub fn name(self) -> &'static str {
+        name_in(Self::NAMED, self)
+    }
 
     /// The most bytes that any suite needs after an RTP or RTCP packet without an MKI.
     pub const BEHIND_BYTES_MAX: usize = AEAD_TAG_BYTES + WORD_BYTES;
@@ -272,3 +292,15 @@ const AEAD_TAG_BYTES: usize = 16;
 const WORD_BYTES: usize = 4;
 /// The longest protected packet that the length field of IP, UDP or RFC 4571 can express.
 const PACKET_BYTES_MAX: usize = 65_535;
+
+#[cfg(test)]
+mod tests {
+    use super::Suite;
+
+    #[test]
+    fn every_suite_has_a_name_of_its_own() {
+        let names: std::collections::HashSet<_> = Suite::ALL.iter().map(|it| it.name()).collect();
+        assert_eq!(names.len(), Suite::ALL.len());
+        assert!(!names.contains(""));
+    }
+}
