@@ -75,6 +75,9 @@ fn test(root: &Path, target: &Path, kind: &str, report: &mut Report) -> Result<P
     lints(root, &tools, &python)?;
 
     let mut tests = Command::new(&python);
+    if kind == "--portable" {
+        tests.env("OARLOCK_TEST_PYTHON_CALLS", "1000000");
+    }
     tests.args(["-m", "pytest", "--quiet", "-rs", "--tb=short"]);
     tests.args(["-p", "no:cacheprovider"]);
     tests.arg(root.join("python/tests")).current_dir(target);
