@@ -20,7 +20,7 @@ pub struct Exclusive<T> {
     object: Mutex<T>,
 }
 
-/// The use of an object by a call, until dropped: the mutex first, so whoever sees that nobody uses the object finds it unlocked.
+/// The use of an object by a call, until dropped: the mutex first, so a call that sees a free object finds it unlocked.
 pub struct Used<'a, T> {
     object: MutexGuard<'a, T>,
     _end: End<'a>,
@@ -64,7 +64,7 @@ impl<T> Exclusive<T> {
                     .compare_exchange(user, waited_for, Ordering::Relaxed, Ordering::Relaxed)
                     .is_ok();
             if is_marked {
-                // Interrupted or not, the loop looks again. Others may wait as well: whoever comes next wakes one of them.
+                // Interrupted or not, the loop looks again. Others may wait as well: the next user wakes one of them.
                 let _ = futex::wait(&self.user, futex::Flags::PRIVATE, waited_for, None);
                 wanted = waited_for;
             }

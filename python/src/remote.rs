@@ -117,7 +117,7 @@ impl Servers {
                 connected.replace((generation, Arc::clone(&device))),
             ),
         });
-        // The parent's. Its locks may be held for ever.
+        // The parent's. Its locks may be held forever.
         std::mem::forget(before);
         Ok(device)
     }

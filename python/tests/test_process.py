@@ -201,7 +201,7 @@ def test_fork_while_another_thread_uses_an_object(make, call, data):
 
 
 def test_threads_take_turns_with_an_object():
-    """What calls wait for each other: nothing is lost, and nobody sleeps for ever."""
+    """Calls wait for each other: nothing is lost, and none waits forever."""
     mac, data = oarlock.HMAC(b"key"), bytes(100_000)
     threads = [threading.Thread(target=lambda: [mac.update(data) for _ in range(200)]) for _ in range(8)]
     for thread in threads:
