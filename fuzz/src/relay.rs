@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use arbitrary::Arbitrary;
 use oarlock::rsa::RsaPrivateKey;
-use oarlock_local::relay::{Question, Reference, read_answer};
+use oarlock_local::relay::{Question, Reference, read_answer, read_list};
 
 fuzz_target!(|input: Input| {
     match &input {
@@ -19,6 +19,12 @@ fuzz_target!(|input: Input| {
             Some(Err(why)) => assert!(!why.chars().any(char::is_control)),
             None => {}
         },
+        Input::List(part) => {
+            if let Some((keys, has_more)) = read_list(part, "") {
+                assert!(!has_more || !keys.is_empty());
+                assert!(keys.is_sorted_by(|one, next| one.key_id < next.key_id));
+            }
+        }
         Input::Pem(text) => check(text),
         Input::Reference(edits) => check(&edited(PEM.as_bytes(), edits)),
         Input::Der(edits) => check_der(&edited(&DER, edits)),
@@ -33,6 +39,7 @@ enum Input {
     /// A file that is right, but for edits.
     Reference(Vec<(u16, u8)>),
     Der(Vec<(u16, u8)>),
+    List(Vec<u8>),
 }
 
 fn check(text: &[u8]) {

@@ -1,6 +1,7 @@
 //! Receives the clients of a daemon: they connect, and send their request within half a second.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -11,15 +12,24 @@ use crate::socket::{Listener, Peer};
 
 /// A client that has connected.
 pub(crate) struct Guest {
-    pub(crate) connection: OwnedFd,
+    /// An answer that is under way shares it.
+    pub(crate) connection: Arc<OwnedFd>,
     pub(crate) peer: Peer,
+    /// The place of a client that may be silent between its requests.
+    pub(crate) stays: Option<Arc<()>>,
     since: Instant,
+}
+
+impl Guest {
+    fn may_stay(&self) -> bool {
+        self.stays.is_some() || self.since.elapsed() < ASKS_WITHIN
+    }
 }
 
 /// A desk that answers clients.
 pub(crate) trait Desk {
     fn serves(&self, user: u32) -> bool;
-    /// Answers a client, or returns it if it has not sent its request yet.
+    /// Answers a client, or returns it if it has not sent its request yet, or stays for further ones.
     fn hear(&mut self, guest: Guest, reports: &mut Reports<'_>) -> Option<Guest>;
     /// Releases something that holds a descriptor: none is left to accept a client with.
     fn give_way(&mut self) {}
@@ -64,7 +74,8 @@ pub(crate) fn receive(
             tv_sec: 0,
             tv_nsec: ASKS_WITHIN.as_nanos() as i64,
         };
-        match poll(&mut polled, (!guests.is_empty()).then_some(&timeout)) {
+        let is_hurried = guests.iter().any(|guest| guest.stays.is_none());
+        match poll(&mut polled, is_hurried.then_some(&timeout)) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(Error::system("waiting for clients")(error)),
         }
@@ -82,7 +93,7 @@ pub(crate) fn receive(
                 true => desk.hear(guest, &mut reports),
                 false => Some(guest),
             };
-            guests.extend(left.filter(|guest| guest.since.elapsed() < ASKS_WITHIN));
+            guests.extend(left.filter(Guest::may_stay));
         }
         for (listener, is_ready) in listeners.iter().zip(of_listeners) {
             if *is_ready && let Err(error) = accept(listener, desk, &mut guests, &mut reports) {
@@ -110,12 +121,17 @@ fn accept(
             Err(error) => return Err(error),
         };
         let guest = Guest {
-            connection,
+            connection: Arc::new(connection),
             peer,
+            stays: None,
             since: Instant::now(),
         };
         if let Some(guest) = desk.hear(guest, reports) {
-            let of_user = |other: &Guest| other.peer.user == peer.user;
+            if guest.stays.is_some() {
+                guests.push(guest);
+                continue;
+            }
+            let of_user = |other: &Guest| other.peer.user == peer.user && other.stays.is_none();
             if guests.iter().filter(|other| of_user(other)).count() >= GUESTS_OF_USER
                 && let Some(oldest) = guests.iter().position(of_user)
             {

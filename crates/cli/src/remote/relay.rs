@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use oarlock::keys;
 use oarlock::keys::KeyType;
-use oarlock_local::relay::{Allowed, Operation, Question, Relay, Reply, Scheme};
+use oarlock::rsa::{EncryptionScheme, Hash};
+use oarlock_local::relay::{Allowed, ListedKey, Operation, Question, Relay, Reply, Rights, Scheme};
 use oarlock_net::client::{CallOptions, Client, Operation as Request};
 use oarlock_net::proto;
 use rustix::process::geteuid;
@@ -101,12 +102,27 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     let mut ask = |question: Question, reply: Reply| {
         let key_id = question.key_id.clone();
+        let (client, log) = (client.clone(), Arc::clone(&log));
+        let under_way = UnderWay::new(&asking);
+        if question.operation == Operation::Keys {
+            runtime.spawn(async move {
+                match client.list_keys().await {
+                    Ok(keys) => {
+                        reply.give_keys(keys.into_iter().map(listed).collect(), &key_id);
+                    }
+                    Err(error) => {
+                        reply.give(Err(&error.message));
+                        log.tell(&format!("the list of keys: {}", error.message));
+                    }
+                }
+                drop(under_way);
+            });
+            return;
+        }
         let Some(request) = request(question) else {
             reply.give(Err("the cryptoserver knows no such scheme"));
             return;
         };
-        let (client, log) = (client.clone(), Arc::clone(&log));
-        let under_way = UnderWay::new(&asking);
         runtime.spawn(async move {
             match client.call(request, CallOptions::default()).await {
                 Ok(made) => reply.give(Ok(&made)),
@@ -147,8 +163,50 @@ fn request(question: Question) -> Option<Request> {
             scheme: named(scheme)?.into(),
             digest,
         }),
+        Operation::Decrypt { scheme, ciphertext } => {
+            let (scheme, label) = padding(scheme)?;
+            Request::Decrypt(proto::Decrypt {
+                key_id,
+                scheme: scheme.into(),
+                ciphertext,
+                label,
+            })
+        }
         Operation::RawPrivate(number) => Request::RawPrivate(proto::RawPrivate { key_id, number }),
+        Operation::Keys => return None,
     })
+}
+
+/// Returns the padding in the protocol's terms, and the label.
+fn padding(scheme: EncryptionScheme) -> Option<(proto::EncryptionScheme, Vec<u8>)> {
+    Some(match scheme {
+        EncryptionScheme::Pkcs1 => (proto::EncryptionScheme::RsaPkcs1, Vec::new()),
+        EncryptionScheme::Oaep { hash, mgf1, label } if hash == mgf1 => {
+            let scheme = match hash {
+                Hash::Sha1 => proto::EncryptionScheme::RsaOaepSha1,
+                Hash::Sha256 => proto::EncryptionScheme::RsaOaepSha256,
+                Hash::Sha384 => proto::EncryptionScheme::RsaOaepSha384,
+                Hash::Sha512 => proto::EncryptionScheme::RsaOaepSha512,
+                _ => return None,
+            };
+            (scheme, label)
+        }
+        _ => return None,
+    })
+}
+
+/// Returns a key of a server's list in the relay's terms.
+fn listed(key: proto::Key) -> ListedKey {
+    let may = |permission: proto::Permission| key.permissions.contains(&permission.into());
+    ListedKey {
+        rights: Rights {
+            sign: may(proto::Permission::Sign),
+            decrypt: may(proto::Permission::Decrypt),
+            raw_private: may(proto::Permission::RawPrivate),
+        },
+        key_id: key.id,
+        public_key: key.public_key,
+    }
 }
 
 /// Returns the scheme in the protocol's terms.
@@ -159,6 +217,8 @@ fn named(scheme: Scheme) -> Option<proto::SignatureScheme> {
             let key_type = KeyType::Ec(curve);
             (key_type, keys::Scheme::usual(key_type)?)
         }
+        Scheme::Ed25519 => (KeyType::Ed25519, keys::Scheme::Ed25519),
+        Scheme::MlDsa(set) => (KeyType::MlDsa(set), keys::Scheme::ML_DSA),
     };
     proto::SignatureScheme::of(key_type, &scheme)
 }

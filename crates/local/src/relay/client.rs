@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use zeroize::Zeroizing;
 
-use super::message::{Answer, FRAME_BYTES_MAX, Question, read_answer};
+use super::message::{ANSWER_BYTES_MAX, Answer, Question, read_answer};
 use crate::socket::connected;
 
 /// A client of the relay at a path. It keeps nothing open, so threads may share it and forked children may continue to use
@@ -44,9 +44,9 @@ pub enum NoAnswer {
 }
 
 /// The time limit for an answer: longer than a relay waits for a server that does not answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 /// The time limit for a relay to accept a question.
-const TAKES_WITHIN: Duration = Duration::from_millis(250);
+pub(super) const TAKES_WITHIN: Duration = Duration::from_millis(250);
 
 impl Client {
     /// Creates a client of the relay that listens at `path`. It connects for each question.
@@ -80,7 +80,7 @@ impl Client {
 impl Asked {
     /// Returns the answer; `None` if it has not arrived yet.
     pub fn try_take(&self) -> Option<Result<Zeroizing<Vec<u8>>, NoAnswer>> {
-        let mut frame = Zeroizing::new([0; FRAME_BYTES_MAX + 1]);
+        let mut frame = Zeroizing::new([0; ANSWER_BYTES_MAX + 1]);
         match recv(&self.connection, &mut frame[..], RecvFlags::DONTWAIT) {
             Ok((0, _)) | Err(Errno::CONNRESET | Errno::PIPE) => Some(Err(NoAnswer::Gone)),
             Ok((bytes, _)) => {

@@ -6,9 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
+use zeroize::Zeroizing;
 
-use super::message::{FRAME_BYTES_MAX, Question, answered};
+use super::keys::{ListedKey, list};
+use super::message::{GREETING, Operation, QUESTION_BYTES_MAX, Question, answered};
 use crate::Error;
 use crate::reception::{Desk, Guest, Reports, receive};
 use crate::socket::Listener;
@@ -31,32 +33,74 @@ pub struct Allowed {
 /// The handle for an answer. Dropping it tells the client that there is none.
 #[derive(Debug)]
 pub struct Reply {
-    connection: OwnedFd,
+    connection: Arc<OwnedFd>,
+    /// The keys that the user may use; `None` for all.
+    keys: Option<Arc<[String]>>,
+    is_given: bool,
     /// Counts towards the user's questions under way.
-    _token: Arc<()>,
+    token: Option<Arc<()>>,
 }
 
 impl Reply {
     /// Sends the client the result, or the reason why there is none: up to 500 bytes of text, which the client logs. Never
     /// blocks; if the client has gone, the answer is discarded.
-    pub fn give(self, result: Result<&[u8], &str>) {
-        let _ = send(
-            &self.connection,
-            &answered(result),
-            SendFlags::NOSIGNAL | SendFlags::DONTWAIT,
-        );
+    pub fn give(mut self, result: Result<&[u8], &str>) {
+        self.send(&answered(result));
+    }
+
+    /// Sends the client the part of `keys` that it may use and asked for: those after the name in its question.
+    pub fn give_keys(mut self, keys: Vec<ListedKey>, after: &str) {
+        let allowed = self.keys.take();
+        let may_use = |key: &ListedKey| match &allowed {
+            None => true,
+            Some(allowed) => allowed.contains(&key.key_id),
+        };
+        let part = list(keys.into_iter().filter(may_use), after);
+        self.send(&answered(Ok(&part)));
+    }
+
+    fn send(&mut self, answer: &Zeroizing<Vec<u8>>) {
+        // The client may ask again as soon as it has the answer.
+        self.token = None;
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        self.is_given = send(&self.connection, answer, flags).is_ok();
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        // A connection that stays open would not tell the client.
+        if !self.is_given {
+            let _ = shutdown(&self.connection, Shutdown::Both);
+        }
     }
 }
 
 /// The user's account with the relay.
-struct Account<'a> {
-    keys: Option<&'a [String]>,
+struct Account {
+    keys: Option<Arc<[String]>>,
+    /// Shared by the questions under way.
     token: Arc<()>,
+    /// Shared by the connections that stay open.
+    staying: Arc<()>,
 }
 
-impl Account<'_> {
+impl Account {
     fn under_way(&self) -> usize {
         Arc::strong_count(&self.token) - 1
+    }
+
+    /// Returns a place for a connection that stays open.
+    fn place(&self) -> Option<Arc<()>> {
+        let has_room = Arc::strong_count(&self.staying) <= STAYING_OF_USER;
+        has_room.then(|| Arc::clone(&self.staying))
+    }
+
+    fn may_use(&self, question: &Question) -> bool {
+        match (&question.operation, &self.keys) {
+            (Operation::Keys, _) | (_, None) => true,
+            (_, Some(keys)) => keys.contains(&question.key_id),
+        }
     }
 }
 
@@ -102,13 +146,15 @@ impl Relay {
         }
         let accounts = allowed.iter().map(|allowed| {
             let account = Account {
-                keys: allowed.keys.as_deref(),
-                token: Arc::new(()),
+                keys: allowed.keys.as_deref().map(Arc::from),
+                token: Arc::default(),
+                staying: Arc::default(),
             };
             (allowed.user, account)
         });
         let mut desk = Questions {
             accounts: accounts.collect(),
+            frame: vec![0; QUESTION_BYTES_MAX + 1],
             under_way_max,
             ask,
         };
@@ -118,7 +164,9 @@ impl Relay {
 
 /// The desk for questions.
 struct Questions<'a> {
-    accounts: HashMap<u32, Account<'a>>,
+    accounts: HashMap<u32, Account>,
+    /// The place of the message that is read.
+    frame: Vec<u8>,
     under_way_max: usize,
     ask: &'a mut dyn FnMut(Question, Reply),
 }
@@ -128,30 +176,35 @@ impl Desk for Questions<'_> {
         self.accounts.contains_key(&user)
     }
 
-    fn hear(&mut self, guest: Guest, _reports: &mut Reports<'_>) -> Option<Guest> {
-        let mut frame = [0; FRAME_BYTES_MAX + 1];
-        let bytes = match recv(&guest.connection, &mut frame[..], RecvFlags::DONTWAIT) {
-            Ok((bytes, _)) => bytes,
+    fn hear(&mut self, mut guest: Guest, _reports: &mut Reports<'_>) -> Option<Guest> {
+        let received = recv(&guest.connection, &mut self.frame[..], RecvFlags::DONTWAIT);
+        let message = match received {
+            Ok((bytes, _)) => &self.frame[..bytes],
             Err(Errno::AGAIN | Errno::INTR) => return Some(guest),
             Err(_) => return None,
         };
         let account = self.accounts.get(&guest.peer.user)?;
+        if message == GREETING {
+            guest.stays = account.place();
+            return guest.stays.is_some().then_some(guest);
+        }
+        // The client has closed the connection.
+        if message.is_empty() {
+            return None;
+        }
         let reply = Reply {
-            connection: guest.connection,
-            _token: Arc::clone(&account.token),
+            connection: Arc::clone(&guest.connection),
+            keys: account.keys.clone(),
+            is_given: false,
+            token: Some(Arc::clone(&account.token)),
         };
-        let Some(question) = Question::from_message(&frame[..bytes]) else {
-            if bytes > 0 {
-                reply.give(Err(
-                    "the question was not understood: is the relay of another version?",
-                ));
-            }
+        let Some(question) = Question::from_message(message) else {
+            reply.give(Err(
+                "the question was not understood: is the relay of another version?",
+            ));
             return None;
         };
-        let is_allowed = account
-            .keys
-            .is_none_or(|keys| keys.contains(&question.key_id));
-        if !is_allowed {
+        if !account.may_use(&question) {
             let id = &question.key_id;
             reply.give(Err(&format!(
                 "this user may not use the key {id:?} (oarlock relay --allow)"
@@ -161,6 +214,9 @@ impl Desk for Questions<'_> {
         } else {
             (self.ask)(question, reply);
         }
-        None
+        guest.stays.is_some().then_some(guest)
     }
 }
+
+/// The most connections of a user that stay open.
+const STAYING_OF_USER: usize = 256;

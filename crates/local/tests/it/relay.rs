@@ -11,7 +11,10 @@ use std::time::{Duration, Instant};
 
 use oarlock::rsa::{Hash, SignatureScheme};
 use oarlock_local::Error;
-use oarlock_local::relay::{Allowed, Client, NoAnswer, Operation, Question, Relay, Reply};
+use oarlock_local::relay::{
+    Allowed, Client, LastingClient, ListedKey, NoAnswer, Operation, Question, Relay, Reply, Rights,
+    Scheme,
+};
 use oarlock_testing::{is_root, noise, until};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::XattrFlags;
@@ -93,7 +96,19 @@ fn answer(question: Question, reply: Reply) {
     match question.operation {
         Operation::RawPrivate(number) => reply.give(Ok(&number)),
         Operation::Sign { digest, .. } => reply.give(Ok(&digest)),
+        Operation::Decrypt { ciphertext, .. } => reply.give(Ok(&ciphertext)),
+        Operation::Keys => reply.give_keys(listed(), &question.key_id),
     }
+}
+
+/// More keys than an answer holds.
+fn listed() -> Vec<ListedKey> {
+    let key = |number: u32| ListedKey {
+        key_id: format!("key {number:04}"),
+        rights: Rights::default(),
+        public_key: vec![7; 200],
+    };
+    (0..1000).map(key).collect()
 }
 
 fn question(key_id: &str, number: &[u8]) -> Question {
@@ -143,6 +158,100 @@ fn questions_are_answered_each_with_its_own() {
     let other = Client::new(served.folder.path().join("other"));
     let asked = other.ask(&Question { key_id, operation }).unwrap();
     assert_eq!(*asked.wait().unwrap(), digest);
+}
+
+#[test]
+fn connections_that_stay_open_carry_one_question_after_the_other() {
+    let mut served = Served::echo();
+    let client = LastingClient::new(served.path());
+    std::thread::scope(|scope| {
+        for thread in 0..8u8 {
+            let client = &client;
+            scope.spawn(move || {
+                for round in 0..50u8 {
+                    let number = [thread + 1, round, 7];
+                    assert_eq!(*client.ask(&question("web", &number)).unwrap(), number);
+                }
+            });
+        }
+    });
+    // Messages are longer than anything else.
+    let message = noise(4096);
+    let operation = Operation::sign_message(Scheme::Ed25519, &message).unwrap();
+    let key_id = "web".to_owned();
+    assert_eq!(
+        *client.ask(&Question { key_id, operation }).unwrap(),
+        message
+    );
+    // A relay that was started again.
+    served.end();
+    let gone = client.ask(&question("web", &[1]));
+    assert!(
+        matches!(gone, Err(NoAnswer::NoRelay(_) | NoAnswer::Gone)),
+        "{gone:?}"
+    );
+    let relay = Relay::bind(&[served.path()]).unwrap();
+    let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap());
+    std::thread::scope(|scope| {
+        let stopped = Arc::clone(&stop);
+        scope.spawn(move || {
+            let stop = stopped.as_fd();
+            relay
+                .serve(&allowed(None), 64, stop, &mut answer, &mut |_| ())
+                .unwrap();
+        });
+        assert_eq!(*client.ask(&question("web", &[1])).unwrap(), [1]);
+        rustix::io::write(&stop, &1u64.to_ne_bytes()).unwrap();
+    });
+}
+
+#[test]
+fn keys_are_listed_in_parts_and_to_those_that_may_use_them() {
+    let served = Served::echo();
+    let client = LastingClient::new(served.path());
+    assert_eq!(client.keys().unwrap(), listed());
+    let two = ["key 0007", "key 0999", "none"];
+    let served = Served::with(allowed(Some(&two)), 64, Box::new(answer));
+    let client = LastingClient::new(served.path());
+    let names: Vec<_> = client
+        .keys()
+        .unwrap()
+        .into_iter()
+        .map(|key| key.key_id)
+        .collect();
+    assert_eq!(names, two[..2]);
+}
+
+/// A question that is dropped ends its connection, and a user that keeps too many gets no more, but is served.
+#[test]
+fn connections_that_stay_open_are_bounded_and_end_with_what_is_dropped() {
+    let ask = |question: Question, reply: Reply| match question.key_id.as_str() {
+        "dropped" => drop(reply),
+        _ => answer(question, reply),
+    };
+    let served = Served::with(allowed(None), 64, Box::new(ask));
+    let client = LastingClient::new(served.path());
+    for _ in 0..300 {
+        let dropped = client.ask(&question("dropped", &[1]));
+        assert!(matches!(dropped, Err(NoAnswer::Gone)), "{dropped:?}");
+        assert_eq!(*client.ask(&question("web", &[1])).unwrap(), [1]);
+    }
+    let idle: Vec<_> = (0..400)
+        .map(|_| {
+            let socket = raw(&served.path());
+            let _ = send(&socket, &[2], SendFlags::NOSIGNAL);
+            socket
+        })
+        .collect();
+    std::thread::sleep(Duration::from_millis(700));
+    let client = LastingClient::new(served.path());
+    assert_eq!(*client.ask(&question("web", &[1])).unwrap(), [1]);
+    let is_open = |socket: &&OwnedFd| {
+        let closed = recv(*socket, &mut [0; 9][..], RecvFlags::DONTWAIT);
+        closed.is_err_and(|error| error == rustix::io::Errno::AGAIN)
+    };
+    let open = idle.iter().filter(is_open).count();
+    assert!((1..=256).contains(&open), "{open}");
 }
 
 #[test]

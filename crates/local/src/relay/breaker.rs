@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use oarlock_engine::learn::{BackOff, Breaker, BreakerRule, Period};
 
-#[derive(Default)]
-pub(super) struct RelayBreaker {
+/// Admits questions that a caller waits for.
+#[derive(Debug, Default)]
+pub struct RelayBreaker {
     breaker: Breaker,
     began: OnceLock<Instant>,
 }
@@ -21,19 +22,19 @@ const PAUSE_MAX: Duration = Duration::from_secs(30);
 
 impl RelayBreaker {
     /// Returns the period of a wait that may begin now, or `None` if the caller must not wait.
-    pub(super) fn admit(&self) -> Option<Period> {
+    pub fn admit(&self) -> Option<Period> {
         self.breaker.admit(self.now(), PAUSE_MAX)
     }
 
     /// Records an answer. Whenever its question was asked, the keys answer now.
-    pub(super) fn succeeded(&self) {
+    pub fn succeeded(&self) {
         if !self.breaker.is_closed() {
             self.breaker.close();
         }
     }
 
     /// Records that a question had no answer after `waited`.
-    pub(super) fn failed(&self, period: Period, waited: Duration) {
+    pub fn failed(&self, period: Period, waited: Duration) {
         if waited >= WAIT_MIN {
             self.failed_at(period, self.now(), waited);
         } else {
