@@ -45,9 +45,12 @@ const RULES: &[Rule] = &[
             "crates/local/src/board/memory.rs", // memory that processes share
             "crates/provider/",           // foreign function interfaces
             "crates/capi/",
-            "fuzz/src/capi/",   // calls of the C library
-            "fuzz/src/evp/",    // calls of libcrypto
-            "fuzz/src/pkcs11/", // functions of a PKCS#11 module
+            "crates/pkcs11/src/abi/",        // functions that programs call
+            "crates/pkcs11/src/pointers.rs", // what programs point to
+            "crates/pkcs11/src/process.rs",  // what a forked child does not touch
+            "fuzz/src/capi/",                // calls of the C library
+            "fuzz/src/evp/",                 // calls of libcrypto
+            "fuzz/src/pkcs11/",              // functions of a PKCS#11 module
             "fuzz/src/params/", // calls of the provider, made like those of OpenSSL's core
             "python/",
         ],

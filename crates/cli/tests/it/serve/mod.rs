@@ -5,6 +5,7 @@ mod first_steps;
 mod folders;
 mod keys;
 mod many;
+mod pkcs11;
 mod relay;
 mod relay_curves;
 mod top;

@@ -42,7 +42,7 @@ impl Site {
         Self::of(home)
     }
 
-    fn of(home: Home) -> Self {
+    pub(super) fn of(home: Home) -> Self {
         fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let (at, metrics) = (free(), free());
         let mut site = Self {

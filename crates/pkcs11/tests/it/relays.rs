@@ -1,0 +1,207 @@
+//! Relays that hang, lie, leave and come back.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use cryptoki::context::Pkcs11;
+use cryptoki::error::{Error, RvError};
+use cryptoki::mechanism::Mechanism;
+use cryptoki::mechanism::eddsa::{EddsaParams, EddsaSignatureScheme};
+use cryptoki::object::ObjectClass;
+use cryptoki::session::Session;
+use oarlock_local::relay::Operation;
+use oarlock_testing::noise;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept, bind,
+    listen, recv, send, socket_with,
+};
+
+use crate::common::{Home, Relayed, home, initialized, is_over, object, session};
+
+fn remote() -> Home {
+    let home = Home::with(&["rsa", "p256", "ed25519", "ml-dsa-44"]);
+    home.configure(&home.relay_token());
+    home
+}
+
+fn device_error<T: std::fmt::Debug>(result: Result<T, Error>) {
+    let is_it = matches!(result, Err(Error::Pkcs11(RvError::DeviceError, _)));
+    assert!(is_it, "{result:?}");
+}
+
+fn sign(session: &Session, name: &str) -> Result<Vec<u8>, Error> {
+    let mechanism = match name {
+        "rsa" => Mechanism::Sha256RsaPkcs,
+        "p256" => Mechanism::EcdsaSha256,
+        _ => Mechanism::Eddsa(EddsaParams::new(EddsaSignatureScheme::Ed25519)),
+    };
+    session.sign(
+        &mechanism,
+        object(session, ObjectClass::PRIVATE_KEY, name),
+        b"message",
+    )
+}
+
+#[test]
+fn wrong_answers_are_not_passed_on() {
+    if is_over(remote) {
+        return;
+    }
+    let _relay = Relayed::with(
+        &home(),
+        Box::new(|keys, question, reply| {
+            if question.operation == Operation::Keys {
+                return keys.give(question, reply);
+            }
+            let mut answer = keys.answer(&question);
+            // Of ECDSA the form alone is checked: a wrong signature reveals nothing.
+            match question.key_id.as_str() {
+                "p256" => answer.truncate(9),
+                _ => answer[20] ^= 1,
+            }
+            reply.give(Ok(&answer));
+        }),
+    );
+    let module = initialized();
+    let session = session(&module, "remote");
+    for name in ["rsa", "p256", "ed25519"] {
+        device_error(sign(&session, name));
+    }
+    let private = object(&session, ObjectClass::PRIVATE_KEY, "rsa");
+    // A number that is raised.
+    device_error(session.sign(&Mechanism::RsaPkcs, private, &noise(36)));
+}
+
+#[test]
+fn a_relay_that_refuses_or_leaves_is_an_error_and_one_that_returns_is_asked_again() {
+    if is_over(remote) {
+        return;
+    }
+    let module = initialized();
+    let slot = module.get_slots_with_token().unwrap()[0];
+    device_error(module.open_ro_session(slot).map(drop));
+    let relay = Relayed::honest(&home());
+    let session = session(&module, "remote");
+    sign(&session, "p256").unwrap();
+    drop(relay);
+    device_error(sign(&session, "p256"));
+    let relay = Relayed::honest(&home());
+    // The connection that was open is gone.
+    sign(&session, "p256").unwrap();
+    drop(relay);
+    let _relay = Relayed::with(&home(), Box::new(|_, _, reply| reply.give(Err("no\nkey"))));
+    device_error(sign(&session, "p256"));
+    // The keys are those that were listed last.
+    module.open_ro_session(slot).unwrap();
+}
+
+#[test]
+fn a_relay_that_hangs_is_not_waited_for_long_and_holds_nobody_else() {
+    if is_over(|| {
+        let home = remote();
+        home.configure(&format!("{}{}", home.files_token(""), home.relay_token()));
+        home
+    }) {
+        return;
+    }
+    let kept = std::sync::Mutex::new(Vec::new());
+    let _relay = Relayed::with(
+        &home(),
+        Box::new(move |keys, question, reply| match question.operation {
+            Operation::Keys => keys.give(question, reply),
+            _ => kept.lock().unwrap().push(reply),
+        }),
+    );
+    let module = initialized();
+    let (here, there) = (session(&module, "files"), session(&module, "remote"));
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let began = Instant::now();
+            device_error(sign(&there, "p256"));
+            assert!((4..8).contains(&began.elapsed().as_secs()));
+            // The next one is not waited for.
+            let began = Instant::now();
+            device_error(sign(&there, "p256"));
+            assert!(began.elapsed() < Duration::from_secs(1));
+        });
+        let began = Instant::now();
+        for _ in 0..20 {
+            sign(&here, "p256").unwrap();
+        }
+        assert!(began.elapsed() < Duration::from_secs(3));
+    });
+}
+
+/// A false relay that answers each question with the next of some frames.
+fn false_relay(home: &Path, frames: Vec<Vec<u8>>) {
+    let path = home.join("relay.sock");
+    let _ = std::fs::remove_file(&path);
+    let flags = SocketFlags::CLOEXEC;
+    let listener = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
+    bind(&listener, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+    listen(&listener, 8).unwrap();
+    std::thread::spawn(move || {
+        for frame in frames {
+            let connection = accept(&listener).unwrap();
+            let mut question = [0; 4096];
+            // The greeting, and the question.
+            for _ in 0..2 {
+                recv(&connection, &mut question[..], RecvFlags::empty()).unwrap();
+            }
+            let _ = send(&connection, &frame, SendFlags::NOSIGNAL);
+        }
+    });
+}
+
+#[test]
+fn lists_that_are_none_give_no_session() {
+    if is_over(remote) {
+        return;
+    }
+    let frames = vec![
+        vec![],
+        vec![0],
+        vec![0, 2],
+        vec![0, 1],
+        vec![0, 0, 255, b'a'],
+        vec![0, 0, 1, b'a', 1, 255, 255, 0],
+        vec![0, 0, 1, b'a', 200, 0, 1, 0],
+        [vec![0], noise(5000)].concat(),
+        [vec![0], noise(70_000)].concat(),
+        vec![3; 10],
+    ];
+    let count = frames.len();
+    false_relay(&home(), frames);
+    let module: Pkcs11 = initialized();
+    let slot = module.get_slots_with_token().unwrap()[0];
+    for _ in 0..count {
+        device_error(module.open_ro_session(slot).map(drop));
+    }
+}
+
+/// A key that is listed and is none is left out, and others are there.
+#[test]
+fn keys_that_are_none_are_left_out() {
+    if is_over(remote) {
+        return;
+    }
+    let _relay = Relayed::with(
+        &home(),
+        Box::new(|keys, question, reply| {
+            let mut listed = keys.listed();
+            for key in &mut listed {
+                if key.key_id == "rsa" {
+                    key.public_key.truncate(40);
+                }
+                key.rights.decrypt = true;
+                key.rights.sign = key.key_id != "p256";
+            }
+            reply.give_keys(listed, &question.key_id);
+        }),
+    );
+    let module = initialized();
+    let session = session(&module, "remote");
+    let found = session.find_objects(&[]).unwrap();
+    // The keys of ML-DSA and Ed25519; certificates of p256 and rsa; p256 neither signs nor decrypts.
+    assert_eq!(found.len(), 2 + 2 + 2);
+}
