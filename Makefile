@@ -49,7 +49,7 @@ provider:
 
 build:
 	@scripts/system-packages run
-	@cargo build --release --locked --package oarlock-cli --package oarlock-provider --package oarlock-capi
+	@cargo build --release --locked --package oarlock-cli --package oarlock-provider --package oarlock-pkcs11 --package oarlock-capi
 	@folder="$${CARGO_TARGET_DIR:-target}/release"; crates/capi/link.sh "$$folder/liboarlock_capi.a" "$$folder"
 
 install uninstall:
