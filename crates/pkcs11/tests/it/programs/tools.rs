@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use oarlock_testing::noise;
+use oarlock_testing::{lossy, noise};
 
 use crate::common::{Home, module, run, succeeds};
 
@@ -220,4 +220,41 @@ fn gnutls_lists_and_signs() {
         let said = succeeds(test.arg(&url));
         assert!(!said.contains("failed"), "{said}");
     }
+}
+
+/// The variable comes first, then the user's file. A file that is named has to be there.
+#[test]
+fn the_configuration_is_found() {
+    let home = Home::with(&["p256"]);
+    let slots = |name: &str, value: &Path| {
+        let mut list = Command::new("pkcs11-tool");
+        list.env_remove("OARLOCK_PKCS11_CONFIG").env(name, value);
+        list.arg("--module").arg(module()).arg("--list-slots");
+        run(&mut list)
+    };
+    let folder = home.path().join("config");
+    for (name, value) in [
+        ("XDG_CONFIG_HOME", &folder),
+        ("HOME", &home.path().join("home")),
+    ] {
+        let place = match name {
+            "HOME" => value.join(".config/oarlock"),
+            _ => value.join("oarlock"),
+        };
+        fs::create_dir_all(&place).unwrap();
+        fs::copy(home.config(), place.join("pkcs11.toml")).unwrap();
+        let listed = slots(name, value);
+        let listed = lossy(&listed.stdout);
+        assert!(listed.contains("token label        : files"), "{listed}");
+    }
+    let missing = slots("OARLOCK_PKCS11_CONFIG", &home.path().join("missing"));
+    let said = lossy(&missing.stderr);
+    assert!(said.contains("missing: there is no such file"), "{said}");
+    assert!(said.contains("CKR_GENERAL_ERROR"), "{said}");
+    home.configure("[[token]]\nlabel = \"files\"\nkeys = \"relative\"\n");
+    let said = lossy(&slots("OARLOCK_PKCS11_CONFIG", &home.config()).stderr);
+    assert!(
+        said.contains("pkcs11.toml: token \"files\": relative: give an absolute path"),
+        "{said}"
+    );
 }
