@@ -11,7 +11,8 @@ use oarlock::keys::{KeyType, PrivateKey};
 use oarlock_net::proto::{self, request};
 use oarlock_net::server::access::{Access, Rights};
 use oarlock_net::server::config::Config;
-use oarlock_net::server::dispatch::Request;
+use oarlock_net::server::dispatch::{Request, Work};
+use oarlock_net::server::items::{Item, Piece};
 use oarlock_net::server::keys::{KeyStore, Keys};
 use oarlock_net::server::operation::{Prepared, prepare, subject};
 use oarlock_net::tls::Identity;
@@ -58,6 +59,16 @@ pub(crate) enum Input {
     Raw {
         is_known: bool,
         number: Vec<u8>,
+    },
+    Unwrap {
+        key: u8,
+        stanzas: Vec<(String, Vec<String>, Vec<u8>)>,
+    },
+    Open {
+        ciphertexts: Vec<(Vec<u8>, Vec<u8>)>,
+    },
+    VerifyMac {
+        macs: Vec<(Vec<u8>, Vec<u8>, u32)>,
     },
 }
 
@@ -134,6 +145,38 @@ impl Input {
                 key_id: id(is_known),
                 number,
             }),
+            Self::Unwrap { key, stanzas } => request::Operation::Unwrap(proto::Unwrap {
+                key_id: ["x25519", "hybrid", "rsa1024"][usize::from(key % 3)].to_owned(),
+                stanzas: stanzas
+                    .into_iter()
+                    .map(|(tag, arguments, body)| proto::Stanza {
+                        tag,
+                        arguments,
+                        body,
+                    })
+                    .collect(),
+            }),
+            Self::Open { ciphertexts } => request::Operation::Open(proto::Open {
+                key_id: "aead".to_owned(),
+                ciphertexts: ciphertexts
+                    .into_iter()
+                    .map(|(ciphertext, associated_data)| proto::Ciphertext {
+                        ciphertext,
+                        associated_data,
+                    })
+                    .collect(),
+            }),
+            Self::VerifyMac { macs } => request::Operation::VerifyMac(proto::VerifyMac {
+                key_id: "hmac".to_owned(),
+                macs: macs
+                    .into_iter()
+                    .map(|(message, mac, key_version)| proto::MacOf {
+                        message,
+                        mac,
+                        key_version,
+                    })
+                    .collect(),
+            }),
         };
         vec![of(operation)]
     }
@@ -169,26 +212,50 @@ fn check(mut request: proto::Request) {
             assert!(asks);
             match prepared {
                 Prepared::Random(bytes) => assert!((1..=65_536).contains(&bytes)),
-                Prepared::Work { work, .. } => {
-                    let request = match work.into_request() {
-                        Ok(Request::Power(request)) => request,
-                        Ok(Request::Signature(signature)) => {
-                            let made = signature.make("fuzz").expect("a key that signs");
-                            return assert!(!made.is_empty() && made.len() <= 4627);
-                        }
-                        Err(refusal) => return assert!(!refusal.message.is_empty()),
-                    };
-                    let mut answers = 0;
-                    complete(&*DEVICE, &[&request], &mut |_, result| {
-                        answers += 1;
-                        if let Ok(result) = result {
-                            assert!(result.len() <= 512);
-                        }
-                    });
-                    assert_eq!(answers, 1);
-                }
+                Prepared::Work { work, .. } => check_work(work),
+                Prepared::Items(batch) => batch.into_pieces().into_iter().for_each(check_piece),
             }
         }
+    }
+}
+
+fn check_work(work: Work) {
+    let request = match work.into_request() {
+        Ok(Request::Power(request)) => request,
+        Ok(Request::Signature(signature)) => {
+            let made = signature.make("fuzz").expect("a key that signs");
+            return assert!(!made.is_empty() && made.len() <= 4627);
+        }
+        Ok(Request::Part(part)) => return part.compute().into_iter().for_each(check_item),
+        Err(refusal) => return assert!(!refusal.message.is_empty()),
+    };
+    let mut answers = 0;
+    complete(&*DEVICE, &[&request], &mut |_, result| {
+        answers += 1;
+        if let Ok(result) = result {
+            assert!(result.len() <= 512);
+        }
+    });
+    assert_eq!(answers, 1);
+}
+
+fn check_piece(piece: Piece) {
+    match piece {
+        Piece::Done(items) => items.into_iter().for_each(check_item),
+        Piece::Part(part) => {
+            let items = part.compute();
+            assert!(!items.is_empty());
+            items.into_iter().for_each(check_item);
+        }
+        Piece::Request(work, _) => check_work(work),
+    }
+}
+
+/// No item can have more bytes than all items of a request and what a ciphertext is longer by.
+fn check_item(item: Item) {
+    match item.outcome {
+        Ok(bytes) => assert!(bytes.len() <= 262_144 + 44),
+        Err(refusal) => assert!(!refusal.message.is_empty() && refusal.message.len() < 100),
     }
 }
 
@@ -239,7 +306,8 @@ pub(crate) static DEVICE: LazyLock<SoftwareDevice> = LazyLock::new(SoftwareDevic
 pub(crate) static SERVER: LazyLock<(Rights, std::sync::Arc<Keys>)> = LazyLock::new(|| {
     let text = "listen = [\"127.0.0.1:0\"]\nplaintext = true\n[[key]]\ndirectory = \".\"\n\
          [[client]]\nidentity = \"*\"\nkeys = [\"*\"]\n\
-         operations = [\"sign\", \"decrypt\", \"raw_private\", \"mod_exp\", \"random\", \"list\"]\n";
+         operations = [\"sign\", \"decrypt\", \"raw_private\", \"unwrap\", \"mac\", \"verify_mac\", \"seal\", \"open\", \
+         \"mod_exp\", \"random\", \"list\"]\n";
     let keys = std::env::temp_dir().join(format!("oarlock-fuzz-{}", std::process::id()));
     fs::create_dir_all(&keys).expect("a folder");
     let write = |name: &str, text: &str| {
@@ -254,6 +322,17 @@ pub(crate) static SERVER: LazyLock<(Rights, std::sync::Arc<Keys>)> = LazyLock::n
         let key = PrivateKey::generate(key_type).expect("a new key");
         write(key_type.name(), &key.to_pkcs8_pem().expect("a key in PEM"));
     }
+    let identities = [("x25519", X25519_IDENTITY), ("hybrid", HYBRID_IDENTITY)];
+    for (name, identity) in identities {
+        write(name, identity);
+    }
+    for (name, alg) in [("hmac", "HS256"), ("aead", "A256GCM")] {
+        let k = "A".repeat(43);
+        write(
+            name,
+            &format!("{{\"kty\":\"oct\",\"alg\":\"{alg}\",\"k\":\"{k}\"}}"),
+        );
+    }
     let config = Config::parse(text, &keys).expect("a configuration that is right");
     let none = |_: &str| Err("no tokens".to_owned());
     let store = KeyStore::load(&config.keys, &none).expect("a key that is there");
@@ -261,3 +340,9 @@ pub(crate) static SERVER: LazyLock<(Rights, std::sync::Arc<Keys>)> = LazyLock::n
     let rights = Access::new(&config.clients).of(&Identity::anonymous());
     (rights.expect("all fit"), store.current())
 });
+
+/// The identities of the age v1 test vectors, which protect nothing.
+const X25519_IDENTITY: &str =
+    "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX";
+const HYBRID_IDENTITY: &str =
+    "AGE-SECRET-KEY-PQ-1XX76JRALNLXDMEW0CRK45QMCCH4X06SE84UN3VPM33W6HWDX0H3SK3ZQFR";

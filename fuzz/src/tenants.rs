@@ -12,7 +12,7 @@ use oarlock::device::SoftwareDevice;
 use oarlock::rsa::{RsaPrivateKey, RsaPublicKey};
 use oarlock_net::proto::{self, request};
 use oarlock_net::server::dispatch::{
-    Answered, Bounds, ClientId, DeviceWorkers, Dispatcher, Submission,
+    Answered, Bounds, ClientId, DeviceWorkers, Dispatcher, Output, Submission,
 };
 use oarlock_net::server::operation::{Prepared, prepare};
 
@@ -114,7 +114,9 @@ fn admit(
 
 /// By the public half, with another library.
 fn assert_right(plain: u64, answer: &Answered) {
-    let power = answer.outcome.as_ref().unwrap();
+    let Ok(Output::Bytes(power)) = &answer.outcome else {
+        panic!("{:?}", answer.outcome);
+    };
     let [modulus, exponent] = [PUBLIC.modulus(), PUBLIC.exponent()].map(BigUint::from_bytes_be);
     let back = BigUint::from_bytes_be(power).modpow(&exponent, &modulus);
     assert_eq!(back, BigUint::from(plain));

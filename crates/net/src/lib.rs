@@ -5,6 +5,7 @@
 //! |---|---|---|
 //! | use a server's keys like those in memory | [`client::RemoteDevice`] | `remote_device` |
 //! | send requests from asynchronous code | [`client::Client`] | `remote_sign` |
+//! | open age files, seal and make MACs in batches | [`client::Client::unwrap`], `seal`, `open`, `mac` | |
 //! | run a server inside a program | [`server::Server`]; `oarlock serve` is one | |
 //! | create certificates for first steps | [`pki::PkiRequest`]; `oarlock pki init` does that | |
 //!

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write as _;
+use std::process::Command;
 
 use super::keys::{ask, succeeds};
 use super::{Home, Served};
@@ -139,4 +140,34 @@ fn what_does_not_fit_together_is_said() {
     let server = home.serve();
     let output = run(&mut ask(&home, &server, &key("archive")), b"");
     assert_fails(&output, 1, &["does not allow unwrap with key \"archive\""]);
+}
+
+/// The page makes a secret key with tools that are there.
+#[test]
+fn the_secret_key_of_the_page_is_listed() {
+    let home = Home::new();
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let page = fs::read_to_string(format!("{root}/docs/cryptoserver.md")).unwrap();
+    let (_, steps) = page.split_once("\n## Secret keys\n").unwrap();
+    let (_, steps) = steps.split_once("```text\n").unwrap();
+    let (steps, _) = steps.split_once("```\n").unwrap();
+    std::os::unix::fs::symlink(".", home.path().join("demo")).unwrap();
+    let mut bash = Command::new("bash");
+    succeeds(bash.args(["-e", "-c", steps]).current_dir(home.path()));
+    let server = home.serve();
+    let listed = succeeds(&mut ask(&home, &server, &["keys", "--json"]));
+    let keys: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    let key = keys
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|key| key["id"] == "cards")
+        .unwrap();
+    assert_eq!(key["algorithm"], "A256GCM");
+    assert_eq!(
+        (&key["version"], &key["rights"]),
+        (&1.into(), &serde_json::json!(["seal", "open"]))
+    );
+    let pubkey = run(&mut ask(&home, &server, &["pubkey", "--key", "cards"]), b"");
+    assert_fails(&pubkey, 1, &["\"cards\" is a secret key"]);
 }

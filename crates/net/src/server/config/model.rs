@@ -225,10 +225,6 @@ pub enum Operation {
     Decrypt,
     /// A power with a private exponent, without padding. It can do everything the key can.
     RawPrivate,
-    /// Modular exponentiation with the client's own numbers.
-    ModExp,
-    /// Random bytes.
-    Random,
     /// The file keys in stanzas of age files.
     Unwrap,
     /// MACs of messages.
@@ -239,6 +235,10 @@ pub enum Operation {
     Seal,
     /// Plaintexts of ciphertexts.
     Open,
+    /// Modular exponentiation with the client's own numbers.
+    ModExp,
+    /// Random bytes.
+    Random,
     /// The list of the keys that the client may use.
     List,
 }

@@ -137,6 +137,11 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// Returns its pieces, in the order of its items.
+    pub fn into_pieces(self) -> Vec<Piece> {
+        self.pieces
+    }
+
     /// Cuts items into parts that take [`PART_TIME`] at most, or have one item.
     pub(super) fn cut<T: Send + Sync + 'static>(
         items: Vec<T>,

@@ -389,8 +389,8 @@ fn errors_name_line_and_column() {
         ),
         (
             "[[client]]\nidentity = '*'\noperations = ['sing']",
-            "5:15: unknown value sing: choose sign, decrypt, raw_private, mod_exp, \
-             random, list",
+            "5:15: unknown value sing: choose sign, decrypt, raw_private, unwrap, \
+             mac, verify_mac, seal, open, mod_exp, random, list",
         ),
         (
             "[[client]]\nidentity = '*'\noperations = ['sign']",
