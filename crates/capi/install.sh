@@ -12,7 +12,7 @@ version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$here/../../Cargo.toml" | head -n
 mkdir -p "$folder/include" "$folder/lib/pkgconfig"
 cp "$here/include/oarlock.h" "$here/include/oarlock.hpp" "$here/../oarlock/include/oarlock_device.h" "$folder/include/"
 cp "$static" "$folder/lib/liboarlock.a"
-"$here/link.sh" "$static" "$folder/lib"
+sh "$here/link.sh" "$static" "$folder/lib"
 # In the replacement of sed these three mean something.
 escaped=$(printf '%s' "$prefix" | sed 's/[\\&|]/\\&/g')
 sed "s|@PREFIX@|$escaped|; s|@VERSION@|$version|" "$here/oarlock.pc.in" >"$folder/lib/pkgconfig/oarlock.pc"

@@ -104,7 +104,8 @@ def _stage(built: pathlib.Path, kind: str) -> None:
 
     # pkg-config finds the environment from the place of the file.
     arguments = (built / "liboarlock_capi.a", root, "${pcfiledir}/../..")
-    _run("crates/capi/install.sh", *arguments, CC=linker() if kind == "portable" else os.environ.get("CC", "cc"))
+    # By name: files of a source distribution cannot be executed.
+    _run("sh", "crates/capi/install.sh", *arguments, CC=linker() if kind == "portable" else os.environ.get("CC", "cc"))
     library = root / "lib" / "liboarlock.so.1"
     _run("strip", "--strip-unneeded", library)
     # 60 MB; and a wheel has no links, so a script of the linker names the shared library.
@@ -117,7 +118,7 @@ def _stage(built: pathlib.Path, kind: str) -> None:
     for section in ("man1", "man3"):
         (pages / section).mkdir(parents=True)
     _run(command, "man", "-o", pages / "man1")
-    _run("crates/capi/manual.sh", pages / "man3")
+    _run("sh", "crates/capi/manual.sh", pages / "man3")
     for shell, path in (
         ("bash", "bash-completion/completions/oarlock"),
         ("zsh", "zsh/site-functions/_oarlock"),

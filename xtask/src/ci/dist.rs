@@ -33,6 +33,14 @@ const USE: &str = "set -eu\n\
         $(pkg-config --static --libs oarlock | sed 's/-loarlock/& -Wl,-Bdynamic/')\n\
     ./seed | grep -q '^[0-9a-f]\\{1598\\}$'\n";
 
+/// Uses what pip has installed.
+const USE_MODULE: &str = "import oarlock, oarlock.command, subprocess\n\
+    aead = oarlock.AESGCM(bytes(32))\n\
+    assert aead.decrypt(bytes(12), aead.encrypt(bytes(12), b'message')) == b'message'\n\
+    subprocess.run((oarlock.command.find_command(), '--version'), check=True)\n\
+    listed = subprocess.run(('openssl', 'list', '-providers'), env=oarlock.environment(), capture_output=True, text=True)\n\
+    assert 'oarlock' in listed.stdout, listed\n";
+
 /// `make dist`: builds all below `target/dist`.
 pub fn build() -> Result<()> {
     let metadata = tool::Metadata::load()?;
@@ -48,7 +56,9 @@ pub fn check(root: &Path, target: &Path) -> Result<()> {
     sums.args(["--check", "--strict", "--quiet", "SHA256SUMS"]);
     tool::status(sums.current_dir(&dist))?;
     check_tarball(&only(&dist, ".tar.xz")?, &target.join("dist-test"))?;
-    check_source(root, &only(&dist, ".tar.gz")?)?;
+    let source = only(&dist, ".tar.gz")?;
+    check_source(root, &source)?;
+    check_install(target, &source)?;
     check_bill(&only(&dist, ".cdx.json")?)?;
     let mut listed = Command::new("python3");
     listed.args(["-m", "zipfile", "--list"]);
@@ -110,6 +120,24 @@ fn check_source(root: &Path, archive: &Path) -> Result<()> {
             archive.display()
         )),
     }
+}
+
+/// Has pip build and install the source distribution, and uses the module, the command and the provider.
+fn check_install(target: &Path, archive: &Path) -> Result<()> {
+    let folder = target.join("dist-source");
+    let environment = folder.join("environment");
+    tool::remove_dir(&environment)?;
+    tool::status(
+        Command::new("python3")
+            .args(["-m", "venv"])
+            .arg(&environment),
+    )?;
+    let python = environment.join("bin/python");
+    let mut pip = Command::new(&python);
+    pip.args(["-m", "pip", "install", "--quiet"]).arg(archive);
+    // Not below the folder that pip unpacks into, which is another one each time.
+    tool::status(pip.env("CARGO_TARGET_DIR", folder.join("target")))?;
+    tool::status(Command::new(&python).args(["-c", USE_MODULE]))
 }
 
 /// Fails unless the bill of materials names what the programs certainly contain, and nothing of tests.
