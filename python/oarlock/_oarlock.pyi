@@ -37,6 +37,7 @@ __all__ = [
     "PrivateKey",
     "PublicKey",
     "QueueFull",
+    "RemoteIdentity",
     "RemoteKey",
     "Replayed",
     "ServerError",
@@ -154,6 +155,12 @@ class Cryptoserver:
     ) -> Cryptoserver: ...
     def keys(self, /) -> list[RemoteKey]: ...
     def key(self, /, id: str, public_key: PublicKey | None = None) -> RemoteKey: ...
+    def identity(self, /, id: str) -> RemoteIdentity: ...
+
+@final
+class RemoteIdentity:
+    @property
+    def id(self, /) -> str: ...
 
 @final
 class RemoteKey:
@@ -238,7 +245,7 @@ class AgePayload:
 
 @final
 class AgeReader:
-    def __new__(cls, descriptor: int, identities: list[str], passphrase: str | None) -> AgeReader: ...
+    def __new__(cls, descriptor: int, identities: list[str | RemoteIdentity], passphrase: str | None) -> AgeReader: ...
     @property
     def size(self, /) -> int: ...
     def read_into(self, /, position: int, buffer: Buffer) -> int: ...

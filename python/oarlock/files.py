@@ -8,7 +8,7 @@ import io
 import os
 import stat
 
-from ._oarlock import AgeReader, AgeWriter, is_secret
+from ._oarlock import AgeReader, AgeWriter, RemoteIdentity, is_secret
 
 __all__ = ["open"]
 
@@ -185,9 +185,9 @@ def open(file, mode="rb", *, identity=None, recipients=None, passphrase=None, ar
     """Open an age file as a binary file object of its plaintext.
 
     ``mode`` is "rb", "wb" or "xb". For reading, ``identity`` is the path of an identity file or of an SSH key, the text of one
-    ("AGE-SECRET-KEY-1..."), or a list of these; the object is seekable. For writing, ``recipients`` is a recipient ("age1...",
-    "age1pq1...", "ssh-ed25519 ...") or a list of them, and ``armor`` makes the file text. ``passphrase`` takes the place of
-    both keys.
+    ("AGE-SECRET-KEY-1..."), one of a cryptoserver (``Cryptoserver.identity``), or a list of these; the object is seekable. For
+    writing, ``recipients`` is a recipient ("age1...", "age1pq1...", "ssh-ed25519 ...") or a list of them, and ``armor`` makes
+    the file text. ``passphrase`` takes the place of both keys.
 
     A written file gets its name when it is closed. If a ``with`` block ends with an exception, or the object is never closed,
     nothing remains of it.
@@ -228,11 +228,13 @@ def open(file, mode="rb", *, identity=None, recipients=None, passphrase=None, ar
 def _each(value):
     if value is None:
         return ()
-    return (value,) if isinstance(value, (str, bytes, os.PathLike)) else value
+    return (value,) if isinstance(value, (str, bytes, os.PathLike, RemoteIdentity)) else value
 
 
 def _text(identity):
-    """Returns the text of an identity: the argument, or the file that it names."""
+    """Returns the text of an identity: the argument, or the file that it names. One of a cryptoserver stays as it is."""
+    if isinstance(identity, RemoteIdentity):
+        return identity
     if isinstance(identity, bytes):
         identity = identity.decode()
     if isinstance(identity, str) and is_secret(identity):

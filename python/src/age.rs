@@ -20,10 +20,20 @@ use crate::buffer::{Input, Output};
 use crate::engine::accelerator;
 use crate::exclusive::{Exclusive, LeftByParent};
 use crate::failure::FileError;
+use crate::remote::RemoteIdentity;
 
 /// The plaintext of an age file in a regular file.
 #[pyclass(frozen, module = "oarlock._oarlock")]
 pub struct AgeReader(Reader);
+
+/// An identity of this process or of a server.
+#[derive(FromPyObject)]
+enum AnyIdentity<'py> {
+    #[pyo3(annotation = "RemoteIdentity")]
+    There(Bound<'py, RemoteIdentity>),
+    #[pyo3(annotation = "str")]
+    Here(String),
+}
 
 #[pymethods]
 impl AgeReader {
@@ -32,11 +42,23 @@ impl AgeReader {
     fn new(
         py: Python<'_>,
         descriptor: RawFd,
-        identities: Vec<String>,
+        identities: Vec<AnyIdentity<'_>>,
         passphrase: Option<String>,
     ) -> PyResult<Self> {
         let passphrase = passphrase.map(Zeroizing::new);
-        let identities = keys::identities(identities, passphrase)?;
+        let (mut texts, mut remote) = (Vec::new(), Vec::new());
+        for identity in identities {
+            match identity {
+                AnyIdentity::There(identity) => remote.push(identity),
+                AnyIdentity::Here(text) => texts.push(text),
+            }
+        }
+        let mut identities = keys::identities(texts, passphrase)?;
+        for identity in remote {
+            let identity = identity.get();
+            let unwrapping = py.detach(|| identity.unwrapping());
+            identities.push(Box::new(unwrapping.map_err(|error| error.exception())?));
+        }
         let accelerator = accelerator()?;
         let file = duplicate(descriptor)?;
         let opened = py.detach(|| {

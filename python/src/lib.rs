@@ -11,7 +11,7 @@
 //! cipher.rs  hmac.rs     ciphers without authentication, and tags without encryption
 //! columns.rs  columns/   a column of messages in a call
 //! jobs.rs                jobs of an event loop
-//! remote.rs              keys of cryptoservers
+//! remote.rs  remote/     keys of cryptoservers
 //! age.rs  age/           age files
 //! packet.rs  packet/     packets and records, many in a call
 //! ```
@@ -60,7 +60,7 @@ mod _oarlock {
     #[pymodule_export]
     use super::key::{PrivateKey, PublicKey};
     #[pymodule_export]
-    use super::remote::{Cryptoserver, RemoteKey};
+    use super::remote::{Cryptoserver, RemoteIdentity, RemoteKey};
 
     #[pymodule_export]
     use super::packet::{

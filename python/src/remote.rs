@@ -3,6 +3,10 @@
 //! The first call connects; a runtime with one thread keeps the connections. A forked child has no such thread: its first
 //! call connects again, and what belongs to the parent's connections stays where it is, since nobody can unlock it.
 
+mod identity;
+
+pub use self::identity::RemoteIdentity;
+
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -86,7 +90,7 @@ impl NoAnswer {
     }
 }
 
-struct Servers {
+pub struct Servers {
     settings: Settings,
     /// The connections, and the fork generation of the process that they belong to. Locked in sections that no fork divides.
     connected: Mutex<Option<(usize, Arc<RemoteDevice>)>>,
@@ -98,7 +102,7 @@ struct UnderWay(Arc<Servers>);
 
 impl Servers {
     /// Returns the connections of this process, which may have to be opened first.
-    fn device(&self) -> Result<Arc<RemoteDevice>, NoAnswer> {
+    pub fn device(&self) -> Result<Arc<RemoteDevice>, NoAnswer> {
         let generation = process::fork_generation();
         let ours = |connected: &Option<(usize, Arc<RemoteDevice>)>| match connected {
             Some((of, device)) if *of == generation => Some(Arc::clone(device)),
@@ -333,6 +337,11 @@ impl Cryptoserver {
                 )))
             }
         }
+    }
+
+    /// Return the age identity with an ID, for `oarlock.open`. Nobody asks the server for it before that.
+    fn identity(&self, id: String) -> RemoteIdentity {
+        RemoteIdentity::new(Arc::clone(&self.0), id)
     }
 
     fn __repr__(&self) -> String {

@@ -30,6 +30,9 @@ def place(tmp_path_factory):
     for name, kind in TYPES.items():
         path = folder / "keys" / f"{name}.pem"
         subprocess.run((find_command(), "keygen", "--type", kind, "-o", path), check=True, capture_output=True)
+    for name, more in (("archive", ()), ("vault", ("--pq",))):
+        path = folder / "keys" / f"{name}.key"
+        subprocess.run((find_command(), "keygen", "-o", path, *more), check=True, capture_output=True)
     config = folder / "cryptoserver.toml"
     config.write_text(re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:0", config.read_text()))
     return folder
@@ -125,6 +128,36 @@ def test_decryption(server):
         key.decrypt(b"short")
     with pytest.raises(ValueError):
         server.key("curve").decrypt(bytes(256))
+
+
+@pytest.mark.parametrize("name", ("archive", "vault"))
+def test_identities(server, place, tmp_path, name):
+    """A file key is unwrapped by the server, and the file is opened here."""
+    identity, other = server.identity(name), place / "keys" / f"{name}.key"
+    command = (find_command(), "keygen", "-y", other)
+    recipient = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    plain = os.urandom(200_000)
+    with oarlock.open(tmp_path / "x.age", "wb", recipients=recipient) as file:
+        file.write(plain)
+    for given in (identity, [identity], [other_identity(tmp_path), identity]):
+        with oarlock.open(tmp_path / "x.age", identity=given) as file:
+            assert file.read() == plain
+    wrong = {"archive": "vault", "vault": "archive"}[name]
+    with pytest.raises(oarlock.FileError, match="identit"):
+        oarlock.open(tmp_path / "x.age", identity=server.identity(wrong))
+    with pytest.raises(oarlock.FileError, match="no key"):
+        oarlock.open(tmp_path / "x.age", identity=server.identity("missing"))
+    assert repr(identity) == f"<oarlock.RemoteIdentity '{name}'>"
+    with pytest.raises(TypeError):
+        pickle.dumps(identity)
+
+
+def other_identity(folder):
+    """Makes an identity that opens nothing."""
+    path = folder / "other.key"
+    path.unlink(missing_ok=True)
+    subprocess.run((find_command(), "keygen", "-o", path), check=True, capture_output=True)
+    return path
 
 
 def test_awaitables(server):
