@@ -19,8 +19,8 @@ use zeroize::Zeroizing;
 use crate::buffer::{Input, Output};
 use crate::engine::accelerator;
 use crate::exclusive::{Exclusive, LeftByParent};
-use crate::failure::FileError;
-use crate::remote::RemoteIdentity;
+use crate::failure::{FileError, ServerError};
+use crate::remote::{RemoteIdentity, Unanswered};
 
 /// The plaintext of an age file in a regular file.
 #[pyclass(frozen, module = "oarlock._oarlock")]
@@ -177,6 +177,11 @@ fn failed(error: &Error) -> PyErr {
                 Some(number) => PyOSError::new_err((number, error.to_string())),
                 None => PyOSError::new_err(error.to_string()),
             }
+        }
+        Error::Identity(::age::DecryptError::Io(cause))
+            if cause.get_ref().is_some_and(|it| it.is::<Unanswered>()) =>
+        {
+            ServerError::new_err(error.to_string())
         }
         Error::NoRecipient => {
             PyValueError::new_err("recipients or a passphrase are needed to write")

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import os
 import pickle
+import random
 import re
 import signal
 import subprocess
@@ -150,6 +151,31 @@ def test_identities(server, place, tmp_path, name):
     assert repr(identity) == f"<oarlock.RemoteIdentity '{name}'>"
     with pytest.raises(TypeError):
         pickle.dumps(identity)
+
+
+def test_fleet(server, place, address, cluster, tmp_path):
+    """`oarlock fleet` opens and rotates files by an identity that stays on the server."""
+    from ray_support import job, make, tree
+
+    def recipient(name):
+        command = (find_command(), "keygen", "-y", place / "keys" / f"{name}.key")
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    plain = make(tmp_path / "plain", random.Random(7))
+    job("encrypt", tmp_path / "plain", tmp_path / "sealed", recipients=(recipient("archive"),))
+    done = job("rotate", tmp_path / "sealed", tmp_path / "rotated", server=server.identity("archive"), recipients=(recipient("vault"),))
+    assert (done.done, done.failed) == (len(plain), 0)
+    command = [find_command(), "fleet", "decrypt", "--address", cluster.address_info["address"], "--json"]
+    command += ["--remote", address, "--pki", place, "--key", "vault", tmp_path / "rotated", tmp_path / "out"]
+    printed = subprocess.run(command, capture_output=True, text=True)
+    assert printed.returncode == 0, printed.stderr
+    assert tree(tmp_path / "out") == plain
+    command[-1] = tmp_path / "none"
+    command[command.index("vault")] = "archive"
+    printed = subprocess.run(command, capture_output=True, text=True)
+    assert printed.returncode == 1 and "identit" in printed.stderr
+    refused = subprocess.run([*command[:5], "--remote", address, *command[-2:]], capture_output=True, text=True)
+    assert refused.returncode == 2 and "there is no --key" in refused.stderr
 
 
 def other_identity(folder):

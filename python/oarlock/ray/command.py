@@ -9,6 +9,7 @@ import os
 import sys
 from typing import Any
 
+from .._oarlock import Cryptoserver, ServerError
 from .objects import JobError, shown
 
 _ABOUT = {
@@ -44,6 +45,19 @@ _ARGUMENTS: list[Any] = [
     (
         ("-i", "--identity"),
         {**_LIST, "of": ("decrypt", "rotate", "verify"), "metavar": "FILE", "help": "an identity file, for this process alone"},
+    ),
+    (
+        ("--remote",),
+        {"of": ("decrypt", "rotate", "verify"), "metavar": "HOST:PORT", "help": "a cryptoserver that has the identity, in place of -i"},
+    ),
+    (("--key",), {"of": ("decrypt", "rotate", "verify"), "metavar": "NAME", "help": "the name of the identity there"}),
+    (
+        ("--pki",),
+        {"of": ("decrypt", "rotate", "verify"), "metavar": "DIR", "help": "a folder with ca.pem and the client's certificate and key"},
+    ),
+    (
+        ("--client",),
+        {"of": ("decrypt", "rotate", "verify"), "metavar": "NAME", "default": "client", "help": "DIR/NAME.pem and DIR/NAME.key"},
     ),
     (("--keep",), {**_FLAG, "of": ("rotate",), "help": "add the recipients to those that the files have"}),
     (("--digest",), {**_FLAG, "of": ("encrypt", "decrypt"), "help": "record the SHA-256 of the plaintext in the manifest"}),
@@ -99,6 +113,7 @@ def main(arguments: list[str] | None = None) -> int:
             given.target,
             recipients=tuple(recipients),
             identities=tuple(getattr(given, "identity", ())),
+            server=_server(given),
             keep=getattr(given, "keep", False),
             digest=getattr(given, "digest", False),
             overwrite=getattr(given, "overwrite", False),
@@ -166,6 +181,24 @@ class _Progress:
         if self._bar is not None:
             self._bar.set_postfix_str(f"{summary.done} objects, {summary.failed} failed", refresh=False)
             self._bar.update(summary.bytes - self._bar.n)
+
+
+def _server(given):
+    """Return the identity of a cryptoserver that the arguments name, or None."""
+    named = {name: getattr(given, name, None) for name in ("remote", "key", "pki")}
+    if not any(named.values()):
+        return None
+    missing = [f"--{name}" for name, value in named.items() if not value]
+    if missing:
+        raise JobError(f"an identity on a cryptoserver needs --remote, --key and --pki: there is no {missing[0]}")
+    if given.identity:
+        raise JobError("-i and --remote name two places of the identity: give one")
+    path = os.path.join(given.pki, given.client)
+    try:
+        server = Cryptoserver(given.remote, ca=os.path.join(given.pki, "ca.pem"), certificate=f"{path}.pem", key=f"{path}.key")
+    except (ServerError, ValueError) as error:
+        raise JobError(str(error)) from None
+    return server.identity(given.key)
 
 
 def _recipients_of(path):

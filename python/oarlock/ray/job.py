@@ -27,9 +27,9 @@ from typing import Any, Callable
 import ray
 from ray.util.metrics import Counter
 
-from .._oarlock import AgeKey, FileError
+from .._oarlock import AgeKey, FileError, RemoteIdentity
 from . import headers
-from .keys import Identities, Remote
+from .keys import Identities, Remote, Server
 from .manifest import Manifest
 from .objects import CHUNK_BYTES, NONCE_BYTES, RANGE_CHUNKS, Changed, Entry, JobError, sealed_bytes
 from .plan import Headers, Long, Planner, source_of
@@ -53,6 +53,8 @@ class Options:
     target: str
     recipients: tuple[str, ...] = ()
     identities: tuple[str, ...] = ()
+    #: An identity that stays on a cryptoserver.
+    server: RemoteIdentity | None = None
     unwrap: Callable[[list[tuple[str, list[str], bytes]]], bytes] | None = None
     keep: bool = False
     digest: bool = False
@@ -156,10 +158,12 @@ ROTATION_NOTE = (
 def _unwrapper(options):
     if options.unwrap is not None:
         return Remote(options.unwrap)
+    if options.server is not None:
+        return Server(options.server)
     if options.identities:
         return Identities(options.identities)
     if options.command in ("decrypt", "rotate"):
-        raise JobError(f"{options.command} needs an identity: -i FILE")
+        raise JobError(f"{options.command} needs an identity: -i FILE, or --remote SERVER --key NAME")
     return None
 
 

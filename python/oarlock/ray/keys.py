@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 
-from .._oarlock import AgeHeader, AgeIdentities
+from .._oarlock import AgeHeader, AgeIdentities, ServerError
 from .objects import NONCE_BYTES, Failed, JobError
 from .worker import Sealed
 
@@ -33,6 +33,19 @@ class Identities:
 
     def unwrap(self, header):
         """Return the file key of a header."""
+        return self._identities.unwrap(header)
+
+
+class Server:
+    """Opens headers by an identity that stays on a cryptoserver: an `oarlock.RemoteIdentity`. Several threads may ask at once."""
+
+    def __init__(self, identity):
+        try:
+            self._identities = AgeIdentities.remote(identity)
+        except ServerError as error:
+            raise JobError(f"cannot ask for identity {identity.id!r}: {error}") from None
+
+    def unwrap(self, header):
         return self._identities.unwrap(header)
 
 

@@ -72,7 +72,7 @@ class Planner:
         self._unwrapper = unwrapper
         self._listed = source.list()
         self._is_fresh = target.is_empty()
-        parallel = max(source.parallel, target.parallel, _ASKED_TOGETHER if options.unwrap else 1)
+        parallel = max(source.parallel, target.parallel, _ASKED_TOGETHER if options.unwrap or options.server else 1)
         self._threads = ThreadPoolExecutor(parallel) if parallel > 1 else None
         self._recipients = recipients_name(options.recipients, options.keep) if options.recipients else None
 

@@ -23,6 +23,7 @@ use pyo3::types::PyBytes;
 use super::{failed, keys};
 use crate::buffer::{Input, Output};
 use crate::engine::{accelerator, compute};
+use crate::remote::RemoteIdentity;
 
 /// The header of an age file.
 #[pyclass(frozen, module = "oarlock._oarlock")]
@@ -103,6 +104,18 @@ impl AgeIdentities {
             recipient: Some(identity.to_public().to_string()),
             identities: vec![Box::new(identity)],
         }
+    }
+
+    /// Open headers by an identity that stays on a cryptoserver.
+    #[staticmethod]
+    fn remote(py: Python<'_>, identity: &Bound<'_, RemoteIdentity>) -> PyResult<Self> {
+        let identity = identity.get();
+        let unwrapping = py.detach(|| identity.unwrapping());
+        let unwrapping = unwrapping.map_err(|error| error.exception())?;
+        Ok(Self {
+            identities: vec![Box::new(unwrapping)],
+            recipient: None,
+        })
     }
 
     /// The recipient of a generated identity, or None.

@@ -1,5 +1,7 @@
 //! Identities that stay on cryptoservers, which unwrap file keys; files are opened here.
 
+use std::fmt;
+use std::io;
 use std::slice;
 use std::sync::Arc;
 
@@ -82,10 +84,29 @@ impl Identity for Unwrapping {
                     place.copy_from_slice(&key[..]);
                 })))
             }
-            Err(error) => Some(Err(DecryptError::Io(std::io::Error::other(error.message)))),
+            Err(error) => Some(Err(DecryptError::Io(
+                match LATER.contains(&(error.code as i32)) {
+                    true => io::Error::other(Unanswered(error.message)),
+                    false => io::Error::other(error.message),
+                },
+            ))),
         }
     }
 }
 
+/// Why a server gave no answer, which it may give later.
+#[derive(Debug)]
+pub struct Unanswered(String);
+
+impl fmt::Display for Unanswered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unanswered {}
+
+/// The codes of gRPC of what may succeed later: DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, UNAVAILABLE.
+const LATER: [i32; 3] = [4, 8, 14];
 /// The stanzas that a server may have an identity for.
 const TAGS: [&str; 3] = ["X25519", hybrid::STANZA_TAG, "ssh-rsa"];

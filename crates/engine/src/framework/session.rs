@@ -268,7 +268,7 @@ impl Pending<Answer> for InFlight {
         if self.is_inherited() {
             return PATIENCE;
         }
-        self.core.watch.look_while_waiting(&*self.core, PATIENCE)
+        self.core.watch.look_while_waiting(&self.core, PATIENCE)
     }
 
     fn advance(&self) -> bool {
