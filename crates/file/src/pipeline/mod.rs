@@ -33,6 +33,7 @@ use crate::waiting::Watch;
 pub use ends::{Cache, Ends};
 pub use format::{Done, Format, Run};
 pub use ordered::Range;
+#[cfg(feature = "age")]
 pub(crate) use shared::lock;
 
 /// The buffer of one thread, about 1 MiB, which serves one file after the other. It is wiped on drop.
