@@ -1,4 +1,4 @@
-"""The examples of the module's documentation, and of docs/python.md."""
+"""The examples of the module's documentation, and of the pages of docs/ about it."""
 
 import doctest
 import importlib
@@ -8,7 +8,7 @@ import pytest
 
 import oarlock
 
-PAGE = pathlib.Path(__file__).parents[2] / "docs" / "python.md"
+DOCS = pathlib.Path(__file__).parents[2] / "docs"
 MODULES = ("oarlock", "oarlock.aio", "oarlock.command", "oarlock.fernet", "oarlock.files", "oarlock.packet", "oarlock.pyjwt")
 
 
@@ -34,18 +34,20 @@ def test_the_native_part():
     assert attempted > 5
 
 
-def test_the_page(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("name", "least"), (("python.md", 6), ("packets.md", 3)))
+def test_pages(name, least, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    text = PAGE.read_text()
+    page = DOCS / name
+    text = page.read_text()
     code = []
     for block in text.split("```python\n")[1:]:
         code.append(block.split("```")[0])
     examples = [block for block in code if block.startswith(">>>")]
-    assert len(examples) > 5
+    assert len(examples) >= least
     # One after the other in one namespace, as a reader would type them.
     names = {}
     for number, block in enumerate(examples):
-        example = doctest.DocTestParser().get_doctest(block, names, f"example {number}", str(PAGE), 0)
+        example = doctest.DocTestParser().get_doctest(block, names, f"example {number}", str(page), 0)
         # The parser copies the names.
         example.globs = names
         run(example, clear_globs=False)

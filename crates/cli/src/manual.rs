@@ -130,14 +130,14 @@ fn exit_status(command: &str) -> String {
 fn see_also(file: &str) -> String {
     let command = file.trim_end_matches(".1").trim_start_matches("oarlock-");
     let documents = match command.split('-').next().unwrap_or_default() {
-        "encrypt" | "decrypt" | "keygen" | "inspect" | "enc" | "dec" => "command.md, files.md",
+        "encrypt" | "decrypt" | "keygen" | "inspect" | "enc" | "dec" => "command.md",
         "run" | "provider" | "doctor" => "provider.md, limits.md",
         "local" | "relay" => "tls-servers.md",
         "serve" | "pki" | "sign" | "verify" | "keys" | "pubkey" => {
             "cryptoserver.md, cryptoserver-operation.md"
         }
         "bench" | "devices" => "performance.md",
-        _ => "command.md, files.md, provider.md, cryptoserver.md",
+        _ => "command.md, provider.md, cryptoserver.md",
     };
     let main = if file == "oarlock.1" {
         "oarlock-encrypt(1), oarlock-run(1), oarlock-serve(1)"

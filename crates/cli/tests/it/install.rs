@@ -104,7 +104,7 @@ fn what_is_installed_works_and_goes_byte_for_byte() {
             "lib/systemd/system/oarlock-relay.socket",
             "ListenSequentialPacket=",
         ),
-        ("share/doc/oarlock/docs/files.md", "# Files"),
+        ("share/doc/oarlock/docs/command.md", "# The command"),
         ("share/doc/oarlock/LICENSE-MIT", "MIT"),
     ] {
         let text = fs::read_to_string(at(name)).unwrap();
@@ -190,7 +190,7 @@ fn manual_pages_tell_exit_statuses_and_read_well() {
         assert!(behind.contains("docs: "), "{behind}");
     }
     let text = fs::read_to_string(folder.path().join("oarlock-encrypt.1")).unwrap();
-    assert!(text.contains("files.md"));
+    assert!(text.contains("command.md"));
 }
 
 #[test]

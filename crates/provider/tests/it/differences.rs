@@ -1,4 +1,4 @@
-//! Intended differences between the provider and the default provider of OpenSSL 3.0 (docs/openssl-differences.md), which
+//! Intended differences between the provider and the default provider of OpenSSL 3.0 (docs/internals/openssl-differences.md), which
 //! the other tests skip.
 
 use std::ptr::{null, null_mut};

@@ -23,7 +23,7 @@ fn descriptions_are_the_default_providers() {
         assert_eq!(ours.names(), default.names(), "{name}");
         let mut listed = ours.listed();
         if name == "ChaCha20" && libcrypto().release() < (3, 6) {
-            // 3.6 added it; see docs/openssl-differences.md.
+            // 3.6 added it; see docs/internals/openssl-differences.md.
             listed[1].retain(|(key, _)| key != "updated-iv");
         }
         let mut expected = default.listed();

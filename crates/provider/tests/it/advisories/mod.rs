@@ -1,5 +1,5 @@
 //! OpenSSL's advisories about operations that the provider replaces, each tried through the provider. The table of
-//! docs/openssl-differences.md describes them and names their tests; those of ciphers are in `differences` and
+//! docs/internals/openssl-differences.md describes them and names their tests; those of ciphers are in `differences` and
 //! `differential`.
 
 mod commands;
@@ -490,7 +490,7 @@ fn keys_of_excessive_length_are_refused() {
 /// Checks that each test named by the page of advisories exists.
 #[test]
 fn the_tests_of_advisories_are_there() {
-    let page = include_str!("../../../../../docs/openssl-differences.md");
+    let page = include_str!("../../../../../docs/internals/openssl-differences.md");
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/");
     let mut found = 0;
     for name in page.split('`').skip(1).step_by(2) {

@@ -101,7 +101,7 @@ impl Mac {
         let names = ["size", "size", "block-size", "digest", "unknown"];
         // SAFETY: the context is live, and the array is terminated and has places of the lengths that it declares.
         let (done, left) = asked(script, &names, &mut |params| unsafe { get(self.0, params) });
-        // For a place of a wrong type or size, releases since 3.2 raise errors of their own (docs/openssl-differences.md).
+        // For a place of a wrong type or size, releases since 3.2 raise errors of their own (docs/internals/openssl-differences.md).
         errors();
         (done, left, Vec::new())
     }

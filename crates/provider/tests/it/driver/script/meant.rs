@@ -1,4 +1,4 @@
-//! Intended differences (docs/openssl-differences.md), and calls that are not made.
+//! Intended differences (docs/internals/openssl-differences.md), and calls that are not made.
 
 use super::call::{Call, Family};
 use super::seen::Seen;
@@ -112,7 +112,7 @@ fn sets_iv_bytes(call: Call) -> bool {
     }
 }
 
-/// Returns the reason why a difference is intended (docs/openssl-differences.md).
+/// Returns the reason why a difference is intended (docs/internals/openssl-differences.md).
 pub fn excuse(
     family: Family,
     call: Call,
