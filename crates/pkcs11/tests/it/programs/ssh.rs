@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 
 use oarlock_testing::{is_root, until};
@@ -44,7 +45,8 @@ fn ssh_logs_in_with_keys_of_the_module_and_through_the_agent() {
         .arg(&agent)
         .stdout(Stdio::null());
     let _agent = Running(start.spawn().unwrap());
-    until("the agent listens", || agent.exists());
+    // The socket is there before anybody listens on it.
+    until("the agent listens", || UnixStream::connect(&agent).is_ok());
     let mut add = home.program("ssh-add");
     add.env("SSH_AUTH_SOCK", &agent)
         .env("SSH_ASKPASS_REQUIRE", "force");
