@@ -163,7 +163,8 @@ def test_fleet(server, place, address, cluster, tmp_path):
 
     plain = make(tmp_path / "plain", random.Random(7))
     job("encrypt", tmp_path / "plain", tmp_path / "sealed", recipients=(recipient("archive"),))
-    done = job("rotate", tmp_path / "sealed", tmp_path / "rotated", server=server.identity("archive"), recipients=(recipient("vault"),))
+    keys = {"server": server.identity("archive"), "recipients": (recipient("vault"),)}
+    done = job("rotate", tmp_path / "sealed", tmp_path / "rotated", **keys)
     assert (done.done, done.failed) == (len(plain), 0)
     command = [find_command(), "fleet", "decrypt", "--address", cluster.address_info["address"], "--json"]
     command += ["--remote", address, "--pki", place, "--key", "vault", tmp_path / "rotated", tmp_path / "out"]
@@ -173,7 +174,7 @@ def test_fleet(server, place, address, cluster, tmp_path):
     command[-1] = tmp_path / "none"
     command[command.index("vault")] = "archive"
     printed = subprocess.run(command, capture_output=True, text=True)
-    assert printed.returncode == 1 and "identit" in printed.stderr
+    assert printed.returncode == 1 and "none of the identities" in printed.stdout
     refused = subprocess.run([*command[:5], "--remote", address, *command[-2:]], capture_output=True, text=True)
     assert refused.returncode == 2 and "there is no --key" in refused.stderr
 

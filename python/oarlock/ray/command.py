@@ -48,16 +48,16 @@ _ARGUMENTS: list[Any] = [
     ),
     (
         ("--remote",),
-        {"of": ("decrypt", "rotate", "verify"), "metavar": "HOST:PORT", "help": "a cryptoserver that has the identity, in place of -i"},
+        {"of": ("decrypt", "rotate", "verify"), "metavar": "HOST:PORT", "help": "a cryptoserver with the identity"},
     ),
     (("--key",), {"of": ("decrypt", "rotate", "verify"), "metavar": "NAME", "help": "the name of the identity there"}),
     (
         ("--pki",),
-        {"of": ("decrypt", "rotate", "verify"), "metavar": "DIR", "help": "a folder with ca.pem and the client's certificate and key"},
+        {"of": ("decrypt", "rotate", "verify"), "metavar": "DIR", "help": "a folder with ca.pem and the client's files"},
     ),
     (
         ("--client",),
-        {"of": ("decrypt", "rotate", "verify"), "metavar": "NAME", "default": "client", "help": "DIR/NAME.pem and DIR/NAME.key"},
+        {"of": ("decrypt", "rotate", "verify"), "metavar": "NAME", "default": "client", "help": "DIR/NAME.pem, DIR/NAME.key"},
     ),
     (("--keep",), {**_FLAG, "of": ("rotate",), "help": "add the recipients to those that the files have"}),
     (("--digest",), {**_FLAG, "of": ("encrypt", "decrypt"), "help": "record the SHA-256 of the plaintext in the manifest"}),

@@ -39,6 +39,8 @@ from .worker import Done, Fault, Sealed, Settings, Worker
 _CALLS_PER_WORKER = 2
 _ATTEMPTS = 4
 _DELAY_SECONDS = 0.3
+#: How long a job that stops waits for calls that are under way.
+_END_SECONDS = 10
 #: Objects that wait for another attempt before no more are listed.
 _AGAIN_MAX = 1000
 _FAILURES_SHOWN_MAX = 100
@@ -286,6 +288,10 @@ class _Job:
             self._loop()
         finally:
             self._thread.shutdown(cancel_futures=True)
+            # A worker that is killed in a call leaves its temporary files to the next job.
+            if self._calls:
+                with contextlib.suppress(Exception):
+                    ray.wait(list(self._calls), num_returns=len(self._calls), timeout=_END_SECONDS)
             for upload in self._uploads:
                 upload.abort()
             for hand in self._hands:

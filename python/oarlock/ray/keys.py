@@ -37,7 +37,7 @@ class Identities:
 
 
 class Server:
-    """Opens headers by an identity that stays on a cryptoserver: an `oarlock.RemoteIdentity`. Several threads may ask at once."""
+    """Opens headers by an identity that stays on a cryptoserver, an `oarlock.RemoteIdentity`. Several threads may call it."""
 
     def __init__(self, identity):
         try:
