@@ -57,6 +57,9 @@ Examples:
   sudo oarlock relay --remote keys.example:7443 --pki demo --allow www-data=web
   sudo oarlock run --relay -- nginx";
 
+/// What the server says of its keys.
+type List = Result<Vec<proto::Key>, String>;
+
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let fail = |error: oarlock_local::Error| Failure::new(error.to_string());
     let allowed = allowed(&args.allow)?;
@@ -100,20 +103,30 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             }
         });
     }
+    let list: Arc<tokio::sync::Mutex<Option<(Instant, List)>>> = Arc::default();
     let mut ask = |question: Question, reply: Reply| {
         let key_id = question.key_id.clone();
         let (client, log) = (client.clone(), Arc::clone(&log));
         let under_way = UnderWay::new(&asking);
         if question.operation == Operation::Keys {
+            let list = Arc::clone(&list);
             runtime.spawn(async move {
-                match client.list_keys().await {
-                    Ok(keys) => {
-                        reply.give_keys(keys.into_iter().map(listed).collect(), &key_id);
+                // Lists count against what the server holds for this client, and so against the signatures of others.
+                let mut kept = list.lock().await;
+                let is_old = |(at, _): &(Instant, _)| at.elapsed() >= LISTS_APART;
+                if kept.as_ref().is_none_or(is_old) {
+                    let made = client.list_keys().await.map_err(|error| error.message);
+                    if let Err(why) = &made {
+                        log.tell(&format!("the list of keys: {why}"));
                     }
-                    Err(error) => {
-                        reply.give(Err(&error.message));
-                        log.tell(&format!("the list of keys: {}", error.message));
+                    *kept = Some((Instant::now(), made));
+                }
+                match kept.as_ref().map(|(_, made)| made) {
+                    Some(Ok(keys)) => {
+                        reply.give_keys(keys.iter().cloned().map(listed).collect(), &key_id);
                     }
+                    Some(Err(why)) => reply.give(Err(why)),
+                    None => {}
                 }
                 drop(under_way);
             });
@@ -289,6 +302,8 @@ fn line(what: &str) -> String {
     format!("oarlock: {}", printable(&what))
 }
 
+/// How old a list of keys may be.
+const LISTS_APART: Duration = Duration::from_secs(1);
 /// Less time than clients wait for the relay.
 const SERVER_PATIENCE: Duration = Duration::from_secs(4);
 /// The most pending questions of one user: a quarter of what a cryptoserver accepts from a client (`per_client_max`), which

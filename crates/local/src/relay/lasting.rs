@@ -56,7 +56,11 @@ impl LastingClient {
     /// [`NoAnswer`] has the reason why there is no list; [`NoAnswer::Invalid`] also for more than 100,000 keys.
     pub fn keys(&self) -> Result<Vec<ListedKey>, NoAnswer> {
         let mut keys: Vec<ListedKey> = Vec::new();
+        let since = Instant::now();
         loop {
+            if since.elapsed() >= PATIENCE {
+                return Err(NoAnswer::Late);
+            }
             let after = keys.last().map(|key| key.key_id.clone());
             let question = Question {
                 key_id: after.unwrap_or_default(),
@@ -107,9 +111,7 @@ impl LastingClient {
             match answer(&connection, &message, bytes_max) {
                 Err(NoAnswer::Gone) if !is_new => {}
                 // The user keeps more open than the relay allows.
-                Err(NoAnswer::Gone) if bytes_max == ANSWER_BYTES_MAX => {
-                    return self.once.ask(question)?.wait();
-                }
+                Err(NoAnswer::Gone) => return answer(&self.plain()?, &message, bytes_max),
                 answer => {
                     if matches!(answer, Ok(_) | Err(NoAnswer::Refused(_))) {
                         self.keep(connection);
@@ -120,14 +122,21 @@ impl LastingClient {
         }
     }
 
-    fn connection(&self) -> Result<OwnedFd, NoAnswer> {
-        let no_relay = |error: Errno| NoAnswer::NoRelay(error.into());
+    /// Returns a connection for one question.
+    fn plain(&self) -> Result<OwnedFd, NoAnswer> {
         let connection = connected(self.path(), TAKES_WITHIN).map_err(NoAnswer::NoRelay)?;
-        set_socket_timeout(&connection, Timeout::Recv, Some(PATIENCE)).map_err(no_relay)?;
+        set_socket_timeout(&connection, Timeout::Recv, Some(PATIENCE))
+            .map_err(|error| NoAnswer::NoRelay(error.into()))?;
+        Ok(connection)
+    }
+
+    /// Returns a connection that stays open.
+    fn connection(&self) -> Result<OwnedFd, NoAnswer> {
+        let connection = self.plain()?;
         match send(&connection, &GREETING, SendFlags::NOSIGNAL) {
             Ok(_) => Ok(connection),
             Err(Errno::PIPE | Errno::CONNRESET) => Err(NoAnswer::Gone),
-            Err(error) => Err(no_relay(error)),
+            Err(error) => Err(NoAnswer::NoRelay(error.into())),
         }
     }
 
