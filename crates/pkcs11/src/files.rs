@@ -106,10 +106,19 @@ fn private_part<'a>(text: &'a [u8], path: &Path) -> Option<&'a [u8]> {
 
 fn certificates(text: &[u8], path: &Path) -> Vec<Certificate> {
     if find(text, b"-----BEGIN ").is_some() {
-        let blocks = CertificateDer::pem_slice_iter(text).map_while(Result::ok);
-        return blocks
-            .filter_map(|der| Certificate::from_der(&der))
-            .collect();
+        // Only these blocks: the parser would leave copies of private keys behind.
+        let (mut rest, mut found) = (text, Vec::new());
+        while let Some(begin) = find(rest, b"-----BEGIN CERTIFICATE-----") {
+            let block = &rest[begin..];
+            let Some(end) = find(block, CERTIFICATE_END) else {
+                break;
+            };
+            let (block, after) = block.split_at(end + CERTIFICATE_END.len());
+            let der = CertificateDer::from_pem_slice(block).ok();
+            found.extend(der.and_then(|der| Certificate::from_der(&der)));
+            rest = after;
+        }
+        return found;
     }
     let is_one = ["der", "crt", "cer"]
         .iter()
@@ -136,5 +145,6 @@ fn text_of(path: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
     Ok(text)
 }
 
+const CERTIFICATE_END: &[u8] = b"-----END CERTIFICATE-----";
 const FILE_BYTES_MAX: u64 = 256 << 10;
 const FILES_MAX: usize = 10_000;

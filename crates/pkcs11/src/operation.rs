@@ -128,8 +128,8 @@ impl Encryption {
             return Err(CKR_DATA_LEN_RANGE);
         }
         // Room for all that may come: what grows would leave copies behind.
-        let bytes_max = self.bytes_max();
-        self.data.reserve_exact(bytes_max);
+        let left = self.bytes_max() - self.data.len();
+        self.data.reserve_exact(left);
         self.data.extend_from_slice(part);
         Ok(())
     }

@@ -42,6 +42,16 @@ pub(crate) unsafe fn input<'a>(data: *const CK_BYTE, bytes: CK_ULONG) -> Result<
     Ok(unsafe { slice::from_raw_parts(data, bytes) })
 }
 
+/// Returns a copy of what the caller may share with other threads.
+///
+/// # Safety
+/// There is a `T` at `from` that no one changes during the call, or it is NULL.
+pub(crate) unsafe fn value<T: Copy>(from: *const T) -> Result<T, CK_RV> {
+    checked::<T>(from, 1)?;
+    // SAFETY: the pointer is aligned and not NULL, and the caller says that no one changes the `T`.
+    Ok(unsafe { from.read() })
+}
+
 /// Returns the place of a result.
 ///
 /// # Safety

@@ -1,9 +1,9 @@
 //! A token: a directory or a relay, and the objects that were last read from it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, TryLockError};
 use std::time::{Duration, Instant};
 
 use cryptoki_sys::*;
@@ -31,6 +31,8 @@ pub(crate) struct Token {
     pub(crate) writing_sessions: AtomicUsize,
     objects: RwLock<Arc<Objects>>,
     read: Mutex<Read>,
+    /// Whether the objects were read at least once.
+    was_read: AtomicBool,
 }
 
 enum Source {
@@ -68,6 +70,7 @@ impl Token {
             writing_sessions: AtomicUsize::new(0),
             objects: RwLock::default(),
             read: Mutex::default(),
+            was_read: AtomicBool::new(false),
         }
     }
 
@@ -122,7 +125,12 @@ impl Token {
 
     /// Reads the objects, unless that was done just now. If it fails, those that were read before stay.
     pub(crate) fn refresh(&self, accelerator: &Accelerator) -> Result<(), CK_RV> {
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read = match self.read.try_lock() {
+            Ok(read) => read,
+            // Another thread reads them: what was read before will do.
+            Err(TryLockError::WouldBlock) if self.was_read.load(Ordering::Acquire) => return Ok(()),
+            Err(_) => self.read.lock().unwrap_or_else(PoisonError::into_inner),
+        };
         if read.last.is_some_and(|last| last.elapsed() < READS_APART) {
             return Ok(());
         }
@@ -165,6 +173,7 @@ impl Token {
             let mut place = self.objects.write().unwrap_or_else(PoisonError::into_inner);
             *place = Arc::new(Objects::new(objects));
         }
+        self.was_read.store(true, Ordering::Release);
         Ok(())
     }
 
@@ -243,8 +252,13 @@ impl Token {
                 key,
             });
         };
+        let mut seen = HashSet::new();
         for (name, key) in keys {
             let info = key.public().to_spki_der().unwrap_or_default();
+            // site.key and site.pem may have the same key.
+            if !seen.insert((name.clone(), info.clone())) {
+                continue;
+            }
             let certificate = certificates.iter().find(|(_, one)| one.public_key == info);
             let certificate = certificate.map(|(_, certificate)| certificate);
             let private = attributes::private_key(&key, &name, certificate, self.has_pin());

@@ -6,12 +6,14 @@ use std::sync::atomic::Ordering;
 
 use cryptoki_sys::*;
 use oarlock_engine::fill_random;
-use zeroize::Zeroize as _;
+use zeroize::{Zeroize as _, Zeroizing};
 
 use crate::config::PIN_BYTES_MAX;
 use crate::library::Library;
 use crate::mechanisms;
-use crate::pointers::{Room, fill_list, guarded, input, mechanism, padded, place, show, template};
+use crate::pointers::{
+    Room, fill_list, guarded, input, mechanism, padded, place, show, template, value,
+};
 use crate::process::{self, library};
 use crate::session::{SESSIONS_MAX, Session};
 
@@ -58,6 +60,11 @@ macro_rules! absent {
     };
 }
 
+/// Returns a copy of a message or ciphertext of RSA, since the result may go where it is. What is too long stays too long.
+fn kept(data: &[u8]) -> Zeroizing<Vec<u8>> {
+    Zeroizing::new(data[..data.len().min(RSA_BYTES_MAX + 1)].to_vec())
+}
+
 fn session(handle: Handle) -> Result<Arc<Session>, CK_RV> {
     library()?.session(handle)
 }
@@ -66,7 +73,7 @@ functions! {
     C_Initialize(arguments: *mut c_void) {
         let mut may_start_threads = true;
         if !arguments.is_null() {
-            let one: &CK_C_INITIALIZE_ARGS = place(arguments.cast())?;
+            let one: CK_C_INITIALIZE_ARGS = value(arguments.cast::<CK_C_INITIALIZE_ARGS>())?;
             let given = [
                 one.CreateMutex.is_some(),
                 one.DestroyMutex.is_some(),
@@ -287,7 +294,7 @@ functions! {
 
     C_Encrypt(handle: Handle, data: Bytes, bytes: CK_ULONG, out: Bytes, out_bytes: Length) {
         let session = session(handle)?;
-        session.encrypt(input(data, bytes)?, Room::new(out, out_bytes)?)
+        session.encrypt(&kept(input(data, bytes)?), Room::new(out, out_bytes)?)
     }
 
     C_EncryptUpdate(handle: Handle, part: Bytes, bytes: CK_ULONG, out: Bytes, out_bytes: Length) {
@@ -310,7 +317,7 @@ functions! {
 
     C_Decrypt(handle: Handle, data: Bytes, bytes: CK_ULONG, out: Bytes, out_bytes: Length) {
         let session = session(handle)?;
-        session.decrypt(input(data, bytes)?, Room::new(out, out_bytes)?)
+        session.decrypt(&kept(input(data, bytes)?), Room::new(out, out_bytes)?)
     }
 
     C_DecryptUpdate(handle: Handle, part: Bytes, bytes: CK_ULONG, out: Bytes, out_bytes: Length) {
@@ -480,4 +487,6 @@ absent! {
 
 const MAKER: &str = "Oarlock";
 const VERSION: CK_VERSION = CK_VERSION { major: 0, minor: 1 };
+/// The longest modulus.
+const RSA_BYTES_MAX: usize = 512;
 const RANDOM_BYTES_MAX: usize = 1 << 24;
