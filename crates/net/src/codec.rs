@@ -104,6 +104,8 @@ impl<'a> Iterator for Fields<'a> {
             1 => 8,
             2 => varint(&mut self.0)?,
             5 => 4,
+            // Groups: prost skips unknown ones, so their fields count as those around them.
+            3 | 4 => 0,
             _ => return None,
         };
         let (content, rest) = self.0.split_at_checked(usize::try_from(length).ok()?)?;
@@ -150,9 +152,12 @@ mod tests {
         assert_eq!(numbers, [1, 1, 1, 1, 1]);
         assert_eq!(Fields(&message).nth(1), Some((1, Some(&[1, 2, 3][..]))));
         assert_eq!(Fields(&[]).next(), None);
-        for nonsense in [&[0x0a, 0xff][..], &[0x0b], &[0xff; 20], &[0x0a, 5, 1]] {
+        for nonsense in [&[0x0a, 0xff][..], &[0x0e], &[0xff; 20], &[0x0a, 5, 1]] {
             assert_eq!(Fields(nonsense).next(), None, "{nonsense:?}");
         }
+        // An empty group, which the decoder skips, hides nothing behind it.
+        let behind = [0x73, 0x74, 0x0a, 0].repeat(10);
+        assert_eq!(Fields(&behind).count(), 30);
         let many = [0x0a, 0].repeat(20_000);
         assert!(Fields(&many).nth(FIELDS_MAX).is_some());
     }

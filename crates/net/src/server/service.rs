@@ -321,7 +321,7 @@ impl Shared {
                 caller.backoff.begin(pause);
                 refusal
             });
-            let mut submissions = Vec::with_capacity(batch.requests.len());
+            let mut submissions = Vec::with_capacity(batch.requests.len().min(YIELD_EVERY));
             let mut outgoing = Outgoing::default();
             let mut number = 0;
             for mut asked in batch.requests {
