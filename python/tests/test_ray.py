@@ -82,9 +82,29 @@ def test_what_another_program_wrote_stays(keys, tmp_path, rng):
     done = job("encrypt", tmp_path / "plain", tmp_path / "sealed", recipients=(recipient,))
     assert (done.done, done.failed) == (1, 1)
     assert "--overwrite" in done.failures[0][1]
+    # The refusal does not make it this job's.
+    again = job("encrypt", tmp_path / "plain", tmp_path / "sealed", recipients=(recipient,))
+    assert (again.done, again.unchanged, again.failed) == (0, 1, 1)
     assert (tmp_path / "sealed" / "0.bin.age").read_text() == "theirs"
     done = job("encrypt", tmp_path / "plain", tmp_path / "sealed", recipients=(recipient,), overwrite=True)
     assert (done.done, done.failed) == (1, 0)
+
+
+def test_a_folder_that_cannot_be_listed_fails(keys, tmp_path, rng, monkeypatch):
+    make(tmp_path / "plain", rng, sizes=(5,))
+    (tmp_path / "plain" / "closed").mkdir()
+    listed = os.scandir
+
+    def refused(folder):
+        # Root may list any folder.
+        if os.fspath(folder).endswith("closed"):
+            raise PermissionError(13, "Permission denied")
+        return listed(folder)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    done = job("encrypt", tmp_path / "plain", tmp_path / "sealed", recipients=(keys[0][2],))
+    assert (done.done, done.failed, done.skipped) == (1, 1, 0)
+    assert done.failures == [("closed", "the folder cannot be listed: Permission denied")]
 
 
 def test_ranges_of_long_files(keys, tmp_path, rng):

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import errno
 import json
 import os
 import stat
 
-from .objects import Changed, Failed, parts_of
+from .objects import Changed, Failed, JobError, parts_of
 
 _PREFIX = "headers-"
 #: Bytes after the header that tell a file from another one: the payload's nonce and a part of the first chunk.
 _FOLLOWING_BYTES = 32
 _JOURNAL_BYTES_MAX = 1 << 30
+_GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.ENAMETOOLONG)
 
 
 def replace(store, items):
@@ -34,7 +36,7 @@ def replace(store, items):
             except (OSError, Changed, Failed) as error:
                 results[index] = error
                 continue
-            opened[index] = source.descriptor
+            opened[index] = source
             following = os.pread(source.descriptor, _FOLLOWING_BYTES, item.header_bytes)
             line = {
                 "path": item.entry.path,
@@ -46,15 +48,22 @@ def replace(store, items):
         folder = store.own()
         name = f"{_PREFIX}{os.urandom(8).hex()}"
         _write(folder, name, "\n".join([*lines, ""]).encode())
-        for index, descriptor in opened.items():
-            header = items[index].header
+        for index, source in list(opened.items()):
+            try:
+                # Once more: the journal took its time.
+                source.check()
+            except (OSError, Changed, Failed) as error:
+                results[index] = error
+                del opened[index]
+                continue
+            descriptor, header = source.descriptor, items[index].header
             if os.pwrite(descriptor, header, 0) != len(header):
                 raise OSError(f"{items[index].entry.path}: the header was not written")
         if not store.sync(list(opened)):
-            for descriptor in opened.values():
-                os.fsync(descriptor)
-        for index, descriptor in opened.items():
-            results[index] = store.entry(items[index].entry.path, os.fstat(descriptor))
+            for source in opened.values():
+                os.fsync(source.descriptor)
+        for index, source in opened.items():
+            results[index] = store.entry(items[index].entry.path, os.fstat(source.descriptor))
         os.unlink(name, dir_fd=folder)
     return results
 
@@ -70,8 +79,14 @@ def finish(store):
             lines = file.read(_JOURNAL_BYTES_MAX).split(b"\n") if stat.S_ISREG(os.fstat(descriptor).st_mode) else []
         for line in lines:
             # A line that was cut short: the job had not come to the files.
-            with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError, OSError, Failed):
+            try:
                 _repeat(store, json.loads(line))
+            except OSError as error:
+                # Gone, or another kind of file now. Anything else may pass, so the journal stays.
+                if error.errno not in _GONE:
+                    raise JobError(f"a header in {store.url} is to be finished, which failed: {error.strerror}") from None
+            except (ValueError, KeyError, TypeError, RecursionError, Failed):
+                pass
         os.unlink(name, dir_fd=folder)
 
 
@@ -87,7 +102,8 @@ def _repeat(store, line):
         status = os.fstat(descriptor)
         is_same = stat.S_ISREG(status.st_mode) and status.st_size == line["size"] and len(following) >= 16
         if is_same and os.pread(descriptor, len(following), len(header)) == following:
-            os.pwrite(descriptor, header, 0)
+            if os.pwrite(descriptor, header, 0) != len(header):
+                raise OSError(errno.EIO, "not all of it was written")
             os.fsync(descriptor)
     finally:
         os.close(descriptor)

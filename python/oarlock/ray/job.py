@@ -31,7 +31,7 @@ from .._oarlock import AgeKey, FileError, RemoteIdentity
 from . import headers
 from .keys import Identities, Remote, Server
 from .manifest import Manifest
-from .objects import CHUNK_BYTES, NONCE_BYTES, RANGE_CHUNKS, Changed, Entry, JobError, sealed_bytes
+from .objects import CHUNK_BYTES, NONCE_BYTES, RANGE_CHUNKS, Changed, Entry, Failed, JobError, sealed_bytes
 from .plan import Headers, Long, Planner, source_of
 from .stores import store
 from .worker import Done, Fault, Sealed, Settings, Worker
@@ -408,11 +408,11 @@ class _Job:
         entry = unit.member.item.entry
         try:
             upload = _Upload(self._options, unit.member, unit.plain_bytes, self._target)
-        except OSError as error:
-            self._missed(Fault(entry, str(error), "again"))
+        except (Failed, FileError, ValueError) as error:
+            self._missed(Fault(entry, str(error), "failed"))
             return None
         except Exception as error:
-            self._missed(Fault(entry, str(error), "failed"))
+            self._missed(Fault(entry, f"{type(error).__name__}: {error}", "again"))
             return None
         self._uploads.add(upload)
         first, *others = (_Range(upload, number) for number in range(upload.count))
@@ -495,9 +495,10 @@ class _Job:
         self._uploads.discard(upload)
         try:
             output = self._target.commit(upload.upload, upload.parts, entry.mode)
-        except OSError as error:
+        except Exception as error:
+            # A store's library has exceptions of its own.
             upload.abort()
-            self._missed(Fault(entry, str(error), "again"))
+            self._missed(Fault(entry, str(error), "failed" if isinstance(error, Failed) else "again"))
         else:
             self._done(Done(entry, output, None))
 
@@ -542,7 +543,8 @@ class _Job:
         self._counted("failed", fault.entry)
         if len(self._summary.failures) < _FAILURES_SHOWN_MAX:
             self._summary.failures.append((fault.entry.path, fault.reason))
-        if self._options.writes:
+        # The line of another program's object would make it this job's the next time.
+        if self._options.writes and fault.kind != "foreign":
             self._manifest.add(fault.entry, "failed", reason=fault.reason[:1000])
 
 

@@ -11,7 +11,7 @@ import stat
 import threading
 
 from . import headers
-from .objects import FOLDER, VANISHED, Changed, Entry, Failed, JobError, Skipped, parts_of
+from .objects import FOLDER, VANISHED, Changed, Entry, Failed, JobError, Skipped, Unlisted, parts_of
 
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _SYNC_EACH_MAX = 4
@@ -73,7 +73,7 @@ class LocalStore:
             except OSError as error:
                 if folder == "":
                     raise JobError(f"cannot list {self.root}: {error.strerror}") from None
-                yield Skipped(folder, f"the folder cannot be listed: {error.strerror}")
+                yield Unlisted(folder, f"the folder cannot be listed: {error.strerror}")
 
     def stat(self, path):
         """Return the present version of an object, or None."""
@@ -190,8 +190,12 @@ class LocalStore:
         os.pwrite(descriptor, text.encode(), 0)
         self._lock = descriptor
         # Of a job that ended before it could.
-        self._remove_temporary()
-        headers.finish(self)
+        try:
+            self._remove_temporary()
+            headers.finish(self)
+        except BaseException:
+            self.unlock()
+            raise
         return None
 
     def _remove_temporary(self):
@@ -352,9 +356,10 @@ class _Sink:
         return None
 
     def close(self):
-        if self.descriptor is not None:
-            os.close(self.descriptor)
-            self.descriptor = None
+        # Closed once, even if that fails: the number may be another file's by then.
+        descriptor, self.descriptor = self.descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 def _rest(views, count):

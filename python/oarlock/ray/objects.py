@@ -33,6 +33,13 @@ class Entry(NamedTuple):
     mode: int | None = None
 
 
+class Unlisted(NamedTuple):
+    """A folder whose objects are not known."""
+
+    path: str
+    reason: str
+
+
 class Skipped(NamedTuple):
     """Something that was found and is no object."""
 
@@ -42,6 +49,10 @@ class Skipped(NamedTuple):
 
 class Failed(Exception):
     """An object that could not be processed. It is not tried again."""
+
+
+class Foreign(Failed):
+    """The destination has an object of another program."""
 
 
 class Changed(Exception):

@@ -10,7 +10,19 @@ from .._oarlock import FileError
 from .keys import Opened, digest, open_header
 from .local import LocalStore
 from .manifest import recipients_name
-from .objects import CHUNK_BYTES, NONCE_BYTES, SUFFIX, VANISHED, Changed, Failed, Skipped, plain_bytes
+from .objects import (
+    CHUNK_BYTES,
+    NONCE_BYTES,
+    SUFFIX,
+    VANISHED,
+    Changed,
+    Entry,
+    Failed,
+    Foreign,
+    Skipped,
+    Unlisted,
+    plain_bytes,
+)
 from .worker import Fault, Item
 
 _BATCH_OBJECTS = 256
@@ -130,10 +142,14 @@ class Planner:
     def _guarded(self, found, is_again):
         if isinstance(found, Skipped):
             return found
+        if isinstance(found, Unlisted):
+            return Fault(Entry(found.path, 0, ""), found.reason, "failed")
         try:
             return self._member(found, is_again)
         except Changed as error:
             return Fault(found, str(error), "changed")
+        except Foreign as error:
+            return Fault(found, str(error), "foreign")
         except (Failed, FileError, ValueError) as error:
             return Fault(found, str(error), "failed")
         except Exception as error:
@@ -157,7 +173,7 @@ class Planner:
                 return None
             is_ours = known is not None or is_again or self._options.in_place
             if not is_ours and not self._options.overwrite:
-                raise Failed("the destination has it, and not from an earlier job: --overwrite replaces it")
+                raise Foreign("the destination has it, and not from an earlier job: --overwrite replaces it")
         if command == "encrypt":
             return Member(Item(entry, path), None)
         # A job that was killed after it had given the object a new header knows that one.
@@ -190,6 +206,8 @@ class Planner:
             if (known["output"]["size"], known["output"]["etag"]) != (output.size, output.etag):
                 raise Failed("the destination has another version than the job wrote")
         if self._unwrapper is None:
+            if known is None or known["state"] != "done":
+                raise Failed("no job has finished it: only an identity (-i) can compare it")
             return None
         opened = open_header(self._target, output, self._unwrapper)
         return Member(Item(entry, path, output=output), opened)

@@ -93,16 +93,16 @@ class S3Store:
     def begin(self, path, size, parts):
         place = self._place(path)
         if parts == 1 or (parts is None and size <= _COPY_BYTES_MIN):
-            return (path, size, None)
+            return (path, size, None, False)
         if parts is not None and parts > _PARTS_MAX:
             raise Failed(f"it is cut into {parts} parts, and an upload has at most {_PARTS_MAX}: give a larger range_chunks")
-        return (path, size, self._fs.call_s3("create_multipart_upload", **place)["UploadId"])
+        return (path, size, self._fs.call_s3("create_multipart_upload", **place)["UploadId"], parts is None)
 
     def part(self, upload, number, offset):
         return _Sink(self, upload, number)
 
     def commit(self, upload, parts, mode=None, is_synced=False):
-        path, size, identifier = upload
+        path, size, identifier, _ = upload
         place = self._place(path)
         if identifier is None:
             (etag,) = parts
@@ -192,7 +192,7 @@ class S3Store:
             # A request that was repeated meets what it did the first time.
             if held != text:
                 return f"{held}. If that job has ended, repeat the command with --break-lock"
-        self._has_lock = True
+        self._has_lock = text
         return None
 
     def lock_text(self):
@@ -205,9 +205,10 @@ class S3Store:
         self._fs.call_s3("delete_object", **self._own("lock"))
 
     def unlock(self):
-        if self._has_lock:
+        # Another job may have taken it over.
+        if self._has_lock and self.lock_text() == self._has_lock:
             self.break_lock()
-            self._has_lock = False
+        self._has_lock = None
 
     def manifests(self):
         prefix = f"{self._prefix}{FOLDER}/manifest-"
@@ -310,7 +311,7 @@ class _Sink:
     def write(self, views):
         for view in views:
             self._data += view
-        if self.upload[2] is not None and len(self._data) > _PART_BYTES_MAX:
+        if self.upload[3] and len(self._data) > _PART_BYTES_MAX:
             self.flush()
 
     def flush(self):

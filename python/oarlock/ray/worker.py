@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from .._oarlock import AgeHeader, AgeIdentities, AgeKey, FileError
+from .local import LocalStore
 from .objects import (
     CHUNK_BYTES,
     NONCE_BYTES,
@@ -182,6 +183,12 @@ class Worker:
         return results
 
     def _commit(self, begun, is_synced=False):
+        is_in_place = self._source.contains(self._target) and self._target.contains(self._source)
+        if is_in_place and isinstance(self._target, LocalStore):
+            # Others of the group were copied since.
+            now = self._source.stat(begun.entry.path)
+            if now is None or (now.size, now.etag) != (begun.entry.size, begun.entry.etag):
+                raise Changed("it changed while it was read")
         output = self._target.commit(begun.upload, begun.parts, begun.mode, is_synced)
         return Done(begun.entry, output, begun.sha256)
 
