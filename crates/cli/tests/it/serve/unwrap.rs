@@ -147,7 +147,7 @@ fn what_does_not_fit_together_is_said() {
 fn the_secret_key_of_the_page_is_listed() {
     let home = Home::new();
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let page = fs::read_to_string(format!("{root}/docs/cryptoserver.md")).unwrap();
+    let page = fs::read_to_string(format!("{root}/docs/cryptoserver-operation.md")).unwrap();
     let (_, steps) = page.split_once("\n## Secret keys\n").unwrap();
     let (_, steps) = steps.split_once("```text\n").unwrap();
     let (steps, _) = steps.split_once("```\n").unwrap();
