@@ -5,6 +5,18 @@ import subprocess
 import pytest
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: runs only with OARLOCK_TEST_FLEET")
+
+
+def pytest_collection_modifyitems(config, items):
+    if os.environ.get("OARLOCK_TEST_FLEET"):
+        return
+    long = [item for item in items if item.get_closest_marker("long")]
+    config.hook.pytest_deselected(items=long)
+    items[:] = [item for item in items if item not in long]
+
+
 @pytest.fixture
 def rng():
     """Random numbers of a seed that a failure shows: repeat with OARLOCK_TEST_SEED."""

@@ -22,7 +22,6 @@ from oarlock.ray.objects import FOLDER, Changed, Failed
 from oarlock.ray.worker import Item
 
 pytestmark = pytest.mark.usefixtures("cluster")
-IS_LONG = bool(os.environ.get("OARLOCK_TEST_FLEET"))
 
 
 # Folders.
@@ -545,7 +544,7 @@ def test_arguments(tmp_path, keys, capsys):
 # Long variants.
 
 
-@pytest.mark.skipif(not IS_LONG, reason="OARLOCK_TEST_FLEET is not set")
+@pytest.mark.long
 def test_many_small_files(keys, tmp_path, rng):
     """The overhead of an object is at most 2 ms, in bounded memory."""
     path, _, recipient = keys[0]
@@ -565,7 +564,7 @@ def test_many_small_files(keys, tmp_path, rng):
     assert tree(tmp_path / "opened") == tree(tmp_path / "plain")
 
 
-@pytest.mark.skipif(not IS_LONG, reason="OARLOCK_TEST_FLEET is not set")
+@pytest.mark.long
 def test_workers_that_are_killed_again_and_again(keys, tmp_path):
     rng = random.Random(1)
     path, _, recipient = keys[0]
