@@ -63,7 +63,7 @@ impl<U: Message + Default + Nested> Decoder for BoundedDecoder<U> {
     }
 }
 
-/// A message some of whose fields repeat below its top level.
+/// A message with repeated fields below its top level.
 pub trait Nested {
     /// Those fields.
     const INSIDE: Inside;

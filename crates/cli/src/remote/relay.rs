@@ -57,7 +57,7 @@ Examples:
   sudo oarlock relay --remote keys.example:7443 --pki demo --allow www-data=web
   sudo oarlock run --relay -- nginx";
 
-/// What the server says of its keys.
+/// The list of keys from the server, or the reason why there is none.
 type List = Result<Vec<proto::Key>, String>;
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {

@@ -200,7 +200,7 @@ fn pieces(position: u64, buffer: &mut [u8]) -> impl Iterator<Item = Piece<'_>> {
     })
 }
 
-/// What requests leave for the next one.
+/// The state that each request hands to the next.
 #[derive(Default)]
 struct State {
     kept: Option<Kept>,

@@ -45,7 +45,7 @@ pub enum Operation {
         /// The ciphertext, as long as the modulus.
         ciphertext: Vec<u8>,
     },
-    /// The keys that this user may use, in the order of their names: as many as one answer holds.
+    /// Lists the keys that this user may use, sorted by name, up to the size of one answer.
     Keys,
     /// A number, big-endian and as long as the modulus, to raise to the private exponent. A user with this right can do
     /// anything with the key.

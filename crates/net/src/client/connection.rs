@@ -31,7 +31,7 @@ use crate::proto::{self, reply};
 /// The answer of a server, or the reason why there is none.
 pub(super) type Outcome = Result<Answer, Fault>;
 
-/// What a request resulted in.
+/// The result of a request.
 pub(super) enum Answer {
     Bytes(Zeroizing<Vec<u8>>),
     /// The items of a request with several.

@@ -1,4 +1,4 @@
-//! Calls with several items: as many requests as their number and bytes need, under way at the same time.
+//! Calls with several items. They are split into requests within the server's limits, which are sent concurrently.
 
 use std::fmt;
 
@@ -159,7 +159,7 @@ impl Client {
         .await
     }
 
-    /// Makes as many requests as items need, and returns the results of all items.
+    /// Splits items into requests, and returns the results of all items.
     async fn in_batches<T>(
         &self,
         items: Vec<T>,
@@ -252,9 +252,9 @@ const STANZAS_MAX: usize = 128;
 const ITEMS_MAX: usize = 1024;
 /// The most bytes of a request's items, as the protocol says.
 const BYTES_MAX: usize = 262_144;
-/// What a ciphertext has besides its plaintext, which does not count.
+/// The bytes that a ciphertext is longer than its plaintext. They do not count.
 const OVERHEAD_BYTES: usize = 44;
-/// What each argument of a stanza counts besides its bytes.
+/// The bytes counted for each argument of a stanza in addition to its length.
 const STRING_BYTES: usize = 24;
 /// The requests of one call that are under way at the same time.
 const UNDER_WAY_MAX: usize = 4;

@@ -47,7 +47,7 @@ impl Refusal {
 /// A callback for the answer to a request. It adds its reply to the [`Outgoing`] ones.
 pub type Responder = Box<dyn FnOnce(Answered, &mut Outgoing) + Send>;
 
-/// What a request results in.
+/// The result of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Output {
     /// A signature, message or number, or random bytes.
@@ -64,7 +64,7 @@ impl From<Zeroizing<Vec<u8>>> for Output {
 
 /// An answer, with its times and its device.
 pub struct Answered {
-    /// What the request results in, or why it failed.
+    /// The result, or the reason why the request failed.
     pub outcome: Result<Output, Refusal>,
     /// The time from arrival until work began, or until waiting ended for a request that no worker began.
     pub waited: Duration,
