@@ -16,19 +16,22 @@ use crate::portable::xor::xor;
 
 const BLOCKS: usize = 4;
 const BYTES: usize = BLOCKS * BLOCK_BYTES;
+/// AES-256 has 14 rounds.
+const ROUND_KEYS_MAX: usize = 15;
 
 /// Applies counter mode to a run in which the low 32 bits of `counter` do not wrap.
 #[inline(never)]
 pub(crate) fn ctr(schedule: &Schedule, mut counter: u128, mut data: InOutBuf<'_, '_, u8>) {
     #[cfg(debug_assertions)]
     crate::dispatch::aes::PORTABLE.hit();
+    let keys = RoundKeys::new(schedule);
     let mut keystream = [0; BYTES];
     while !data.is_empty() {
         for block in keystream.as_chunks_mut::<BLOCK_BYTES>().0 {
             *block = counter.to_be_bytes();
             counter = counter.wrapping_add(1);
         }
-        encrypt(schedule, &mut keystream);
+        encrypt(&keys, &mut keystream);
         let bytes = data.len().min(BYTES);
         let (piece, rest) = data.split_at(bytes);
         xor(&keystream[..bytes], piece);
@@ -46,13 +49,14 @@ pub(crate) fn cbc_encrypt(
 ) {
     #[cfg(debug_assertions)]
     crate::dispatch::aes::PORTABLE.hit();
+    let keys = RoundKeys::new(schedule);
     let mut blocks = [0; BYTES];
     let mut data = data;
     while !data.is_empty() {
         let (mut block, rest) = data.split_at(BLOCK_BYTES);
         xor(iv, block.reborrow());
         blocks[..BLOCK_BYTES].copy_from_slice(block.get_out());
-        encrypt(schedule, &mut blocks);
+        encrypt(&keys, &mut blocks);
         iv.copy_from_slice(&blocks[..BLOCK_BYTES]);
         block.get_out().copy_from_slice(iv);
         data = rest;
@@ -69,6 +73,7 @@ pub(crate) fn cbc_decrypt(
 ) {
     #[cfg(debug_assertions)]
     crate::dispatch::aes::PORTABLE.hit();
+    let keys = RoundKeys::new(schedule);
     let mut blocks = [0; BYTES];
     let mut before = [0; BYTES];
     while !data.is_empty() {
@@ -78,7 +83,7 @@ pub(crate) fn cbc_decrypt(
         before[..BLOCK_BYTES].copy_from_slice(iv);
         before[BLOCK_BYTES..].copy_from_slice(&blocks[..BYTES - BLOCK_BYTES]);
         iv.copy_from_slice(&blocks[bytes - BLOCK_BYTES..bytes]);
-        decrypt(schedule, &mut blocks);
+        decrypt(&keys, &mut blocks);
         for (plain, before) in blocks.iter_mut().zip(&before) {
             *plain ^= before;
         }
@@ -120,37 +125,63 @@ pub(crate) fn sub_word(word: u32) -> u32 {
     word
 }
 
+/// The round keys as planes, in the order of use.
+struct RoundKeys {
+    planes: [Planes; ROUND_KEYS_MAX],
+    rounds: usize,
+}
+
+impl RoundKeys {
+    fn new(schedule: &Schedule) -> Self {
+        let rounds = schedule.size.rounds();
+        let planes = core::array::from_fn(|round| match round <= rounds {
+            true => round_key(schedule, round),
+            false => Planes([0; 8]),
+        });
+        Self { planes, rounds }
+    }
+
+    /// Returns the first key, those of the rounds between, and the last.
+    fn parts(&self) -> (&Planes, &[Planes], &Planes) {
+        (
+            &self.planes[0],
+            &self.planes[1..self.rounds],
+            &self.planes[self.rounds],
+        )
+    }
+}
+
 /// Encrypts four blocks in place (FIPS 197, section 5.1).
-fn encrypt(schedule: &Schedule, blocks: &mut [u8; BYTES]) {
-    let rounds = schedule.size.rounds();
+fn encrypt(keys: &RoundKeys, blocks: &mut [u8; BYTES]) {
+    let (first, between, last) = keys.parts();
     let mut state = Planes::slice(blocks);
-    state.add(&round_key(schedule, 0));
-    for round in 1..rounds {
+    state.add(first);
+    for key in between {
         state.sub_bytes();
         state.shift_rows();
         state.mix_columns();
-        state.add(&round_key(schedule, round));
+        state.add(key);
     }
     state.sub_bytes();
     state.shift_rows();
-    state.add(&round_key(schedule, rounds));
+    state.add(last);
     state.unslice(blocks);
 }
 
-/// Decrypts four blocks in place (FIPS 197, section 5.3.5). `schedule` is [`invert`]ed.
-fn decrypt(schedule: &Schedule, blocks: &mut [u8; BYTES]) {
-    let rounds = schedule.size.rounds();
+/// Decrypts four blocks in place (FIPS 197, section 5.3.5). The keys are of an [`invert`]ed schedule.
+fn decrypt(keys: &RoundKeys, blocks: &mut [u8; BYTES]) {
+    let (first, between, last) = keys.parts();
     let mut state = Planes::slice(blocks);
-    state.add(&round_key(schedule, 0));
-    for round in 1..rounds {
+    state.add(first);
+    for key in between {
         state.inverse_sub_bytes();
         state.inverse_shift_rows();
         state.inverse_mix_columns();
-        state.add(&round_key(schedule, round));
+        state.add(key);
     }
     state.inverse_sub_bytes();
     state.inverse_shift_rows();
-    state.add(&round_key(schedule, rounds));
+    state.add(last);
     state.unslice(blocks);
 }
 
