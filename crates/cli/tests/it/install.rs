@@ -313,6 +313,7 @@ fn is_shell(line: &str) -> bool {
 fn an_installation_that_is_interrupted_leaves_no_policy() {
     let folder = tempfile::tempdir().unwrap();
     let (programs, policy) = (folder.path().join("bin"), folder.path().join("policy-rc.d"));
+    let begun = folder.path().join("begun");
     fs::create_dir(&programs).unwrap();
     for name in ["rm", "chmod", "sleep", "touch", "sh"] {
         std::os::unix::fs::symlink(Path::new("/bin").join(name), programs.join(name)).unwrap();
@@ -332,14 +333,8 @@ fn an_installation_that_is_interrupted_leaves_no_policy() {
             Some(Signal::INT),
             Some(Signal::TERM),
         ] {
-            fake(
-                "apt-get",
-                if signal.is_some() {
-                    "sleep 60"
-                } else {
-                    "exit 0"
-                },
-            );
+            let takes_long = format!("touch {}; exec sleep 60", begun.display());
+            fake("apt-get", signal.map_or("exit 0", |_| takes_long.as_str()));
             let mut install = Command::new(Path::new("/bin").join(shell));
             install.arg(&script).arg("run");
             install.env("PATH", &programs).env("POLICY_RC_D", &policy);
@@ -347,7 +342,10 @@ fn an_installation_that_is_interrupted_leaves_no_policy() {
             // A terminal sends the signal to the shell and to its child.
             let mut child = install.process_group(0).spawn().unwrap();
             if let Some(signal) = signal {
-                until("it installs", || policy.exists());
+                // A signal before the child runs would be the shell's alone, which waits for its child.
+                until("it installs", || begun.exists());
+                assert!(policy.exists());
+                fs::remove_file(&begun).unwrap();
                 let group = rustix::process::Pid::from_child(&child);
                 rustix::process::kill_process_group(group, signal).unwrap();
             }
