@@ -108,7 +108,7 @@ fn says_the_same(command: impl Fn() -> Command) -> Vec<u8> {
             for direction in [Encrypt, Decrypt] {
                 let bytes = accelerated.bytes(operation, direction);
                 // Counter mode decrypts as it encrypts, and some hosts never specify the direction.
-                assert!(bytes > 3 << 20, "{operation:?} {direction:?}: {bytes}");
+                assert!(bytes > 1 << 20, "{operation:?} {direction:?}: {bytes}");
             }
         }
     }

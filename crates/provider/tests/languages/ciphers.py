@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import padding
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 
-LENGTHS = [0, 1, 15, 16, 17, 255, 256, 4096, 65537, 3 << 20]
+LENGTHS = [0, 1, 15, 16, 17, 255, 256, 4096, 65537, 1 << 20]
 
 
 def noise(label, length):

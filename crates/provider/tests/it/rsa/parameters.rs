@@ -210,7 +210,7 @@ fn keys_of_wrong_numbers_are_taken_and_used_as_by_the_default_provider() {
         .collect();
     libcrypto().errors();
     let [mut taken, mut signed] = [0; 2];
-    for round in 0..rounds(400) {
+    for round in 0..rounds(200) {
         let mut rng = StdRng::seed_from_u64(round);
         let mut values = one(&mut rng, &kept);
         let wrong: Vec<_> = (0..rng.random_range(0..4))
@@ -257,7 +257,7 @@ fn keys_of_wrong_numbers_are_taken_and_used_as_by_the_default_provider() {
         }
     }
     assert!(
-        taken > rounds(400) / 3 && signed > rounds(400) / 4,
+        taken > rounds(200) / 3 && signed > rounds(200) / 4,
         "{taken}, {signed}"
     );
 }
