@@ -37,6 +37,23 @@ const LONG_ROUNDS: Variable<'_> = ("OARLOCK_DIFFERENTIAL_ROUNDS", "20000");
 /// Preemptions of each interleaving of a ring with helpers, in the long form.
 const LONG_PREEMPTIONS: Variable<'_> = ("OARLOCK_MODEL_PREEMPTIONS", "2");
 
+/// Tests that only the long form runs: each is slow, and the short form runs others of its kind.
+const LEFT: &[(&str, &str)] = &[
+    ("oarlock-capi", "programs::valgrind_finds_nothing"),
+    (
+        "oarlock-cli",
+        "libraries::node_of_every_version_ends_and_prints_as_without",
+    ),
+    ("oarlock-provider", "languages::cryptography_of_debian"),
+    (
+        "oarlock-provider",
+        "languages::cryptography_with_openssl_3_5",
+    ),
+    ("oarlock-provider", "unload::while_a_key_of_ed25519_lives"),
+    ("oarlock-provider", "unload::while_a_key_of_x25519_lives"),
+    ("oarlock-provider", "unload::while_a_key_on_lattices_lives"),
+];
+
 /// The library directory of an OpenSSL for the provider's tests.
 const OPENSSL: &str = "OARLOCK_TEST_OPENSSL";
 /// Ubuntu 22.04's, one that keeps what a key was decoded from, the long-term support series, the last of 3, and the newest.
@@ -63,7 +80,7 @@ const OF_ANY_OPENSSL: [&str; 12] = [
 /// Runs the short form: at most 15 minutes on two cores from an empty target directory.
 pub fn run() -> Result<()> {
     let mut run = Run::new()?;
-    let (programs, unoptimized) = run.checks_and_build()?;
+    let programs = run.checks_and_build()?;
     run.step("test vectors", |_| vectors::run())?;
     run.step("age, which the tests exchange files with", |_| {
         peers::run_age()
@@ -74,15 +91,14 @@ pub fn run() -> Result<()> {
     let masked = programs.of(&below);
     let masked = masked.and(programs.of(&[provider]).only(those));
     let masked = masked.with(mask(next_class_down()?));
-    let all = programs.and(unoptimized).and(masked);
-    run.step(
-        "tests, and those of the next lower class of CPUs",
-        |report| all.run(report),
-    )?;
+    let all = programs.leaving(LEFT)?.and(masked);
     let metadata = Metadata::load()?;
-    run.step("Python package", |report| {
-        wheel::check(&metadata.workspace_root, &metadata.target_directory, report)
-    })?;
+    let (root, target) = (&metadata.workspace_root, &metadata.target_directory);
+    run.step(
+        "tests, those of the next lower class of CPUs, and the Python package",
+        // The package's tests leave a CPU idle.
+        |report| all.run_with(report, |report| wheel::check(root, target, report)),
+    )?;
     run.step("examples in the documentation", |report| {
         report::shown(
             cargo().args(["test", "--workspace", "--doc", "--locked"]),
@@ -95,7 +111,10 @@ pub fn run() -> Result<()> {
 /// Runs the long form, at most 60 minutes: before each release, and after changes to what it covers.
 pub fn run_long() -> Result<()> {
     let mut run = Run::new()?;
-    let (programs, unoptimized) = run.checks_and_build()?;
+    let programs = run.checks_and_build()?;
+    let unoptimized = run.step("build of kernels without optimization", |_| {
+        Programs::build_unoptimized()
+    })?;
     run.step("test vectors", |_| vectors::run())?;
     run.step("age and rage, which the tests exchange files with", |_| {
         peers::run_age()?;
@@ -196,22 +215,19 @@ impl Run {
         })
     }
 
-    /// Runs the common first steps. Returns the test programs, and those built without optimization.
-    fn checks_and_build(&mut self) -> Result<(Programs, Programs)> {
+    /// Runs the common first steps. Returns the test programs.
+    fn checks_and_build(&mut self) -> Result<Programs> {
         self.step("formatting", |_| {
             tool::status(cargo().args(["fmt", "--all", "--check"]))
         })?;
         self.step("structure", |_| structure::run())?;
         self.step("words", |_| words::run())?;
         let programs = self.step("build", |_| Programs::build())?;
-        let unoptimized = self.step("build of kernels without optimization", |_| {
-            Programs::build_unoptimized()
-        })?;
         self.step("lints", |_| tool::status(&mut lints()))?;
         self.step("lints of what `make run` builds first", |_| {
             tool::status(&mut lints_of_the_first_part())
         })?;
-        Ok((programs, unoptimized))
+        Ok(programs)
     }
 
     fn step<T>(&mut self, name: &str, run: impl FnOnce(&mut Report) -> Result<T>) -> Result<T> {

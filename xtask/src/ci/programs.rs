@@ -26,6 +26,8 @@ struct Program {
     folder: PathBuf,
     /// Substrings of the names of the tests to run; empty for all tests.
     filters: &'static [&'static str],
+    /// The names of tests that are not run.
+    left: Vec<&'static str>,
     environment: Vec<(&'static str, String)>,
 }
 
@@ -104,6 +106,27 @@ impl Programs {
         self
     }
 
+    /// Leaves out tests, each given with its package.
+    ///
+    /// # Errors
+    /// A test that does not exist.
+    pub fn leaving(mut self, tests: &[(&str, &'static str)]) -> Result<Self> {
+        for (package, test) in tests {
+            let programs = self.0.iter_mut().filter(|it| it.package == *package);
+            let mut is_found = false;
+            for program in programs {
+                if program.has(test)? {
+                    program.left.push(test);
+                    is_found = true;
+                }
+            }
+            if !is_found {
+                return Err(format!("{package} has no test {test}"));
+            }
+        }
+        Ok(self)
+    }
+
     /// Returns the programs with a variable in their environment.
     pub fn with(mut self, (name, value): Variable<'_>) -> Self {
         for program in &mut self.0 {
@@ -121,31 +144,54 @@ impl Programs {
 
     /// Runs all programs, one for each CPU at a time, and prints each one's output when it has ended.
     pub fn run(&self, report: &mut Report) -> Result<()> {
+        self.run_with(report, |_| Ok(()))
+    }
+
+    /// Runs all programs as [`run`](Self::run) does, and first `other`, as one of them, with a report of its own.
+    pub fn run_with(
+        &self,
+        report: &mut Report,
+        other: impl FnOnce(&mut Report) -> Result<()>,
+    ) -> Result<()> {
         let at_once = std::thread::available_parallelism().map_or(1, usize::from);
         let queue: Mutex<VecDeque<&Program>> = Mutex::new(self.0.iter().collect());
         let report = Mutex::new(report);
-        std::thread::scope(|scope| {
-            for _ in 0..at_once {
-                scope.spawn(|| {
-                    while let Some(program) =
-                        queue.lock().ok().and_then(|mut queue| queue.pop_front())
-                    {
-                        let ended = program.run();
-                        if let Ok(mut report) = report.lock() {
-                            report.add_program(&program.name, ended);
-                        }
-                    }
-                });
+        let run_rest = || {
+            while let Some(program) = queue.lock().ok().and_then(|mut queue| queue.pop_front()) {
+                let ended = program.run();
+                if let Ok(mut report) = report.lock() {
+                    report.add_program(&program.name, ended);
+                }
             }
+        };
+        let mut others = Report::default();
+        let other = std::thread::scope(|scope| {
+            for _ in 1..at_once {
+                scope.spawn(run_rest);
+            }
+            let other = other(&mut others);
+            run_rest();
+            other
         });
         match report.into_inner() {
-            Ok(report) => report.verdict(),
+            Ok(report) => {
+                report.append(others);
+                report.verdict().and(other)
+            }
             Err(_) => Err("the report was lost: a thread of the runner panicked".to_owned()),
         }
     }
 }
 
 impl Program {
+    /// Returns whether it has a test of this name.
+    fn has(&self, test: &str) -> Result<bool> {
+        let mut list = Command::new(&self.file);
+        list.args(["--list", "--format", "terse"]);
+        let line = format!("{test}: test");
+        Ok(tool::output(&mut list)?.lines().any(|it| it == line))
+    }
+
     fn run(&self) -> Ended {
         let start = Instant::now();
         let result = self.run_to_end();
@@ -169,6 +215,7 @@ impl Program {
             .arg(&self.file)
             .current_dir(&self.folder)
             .args(self.filters)
+            .args(self.left.iter().flat_map(|test| ["--skip", test]))
             // Reports the seconds of each test; the harness calls this option unstable.
             .args(["-Z", "unstable-options", "--report-time"])
             .env("RUSTC_BOOTSTRAP", "1")
@@ -242,6 +289,7 @@ fn built(command: &mut Command) -> Result<Vec<Program>> {
                 .map(PathBuf::from)
                 .unwrap_or_default(),
             filters: &[],
+            left: Vec::new(),
             environment: Vec::new(),
         });
     }

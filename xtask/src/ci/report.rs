@@ -184,6 +184,16 @@ impl Report {
         }
     }
 
+    /// Adds what another report has.
+    pub fn append(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.failures.extend(other.failures);
+        self.failed_tests.extend(other.failed_tests);
+        self.slow.extend(other.slow);
+        self.skipped.extend(other.skipped);
+    }
+
     /// Returns an error unless all programs so far have succeeded.
     pub fn verdict(&self) -> Result<()> {
         match self.failures.len() {
