@@ -1,12 +1,12 @@
-//! The account of each client: its number in the dispatcher, and bounds on the bytes of replies that it has not read. An
-//! account is removed when its client has nothing left on the server.
+//! The account of each client: its number in the dispatcher, and bounds on the bytes of its messages that wait and of replies
+//! that it has not read. An account is removed when its client has nothing left on the server.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Semaphore;
 
-use super::allowance::Allowance;
+use super::allowance::{Allowance, Taken};
 use super::dispatch::{ClientId, Dispatcher};
 use super::outbox::{REPLY_BYTES, Reserved};
 use crate::tls::Identity;
@@ -40,6 +40,8 @@ pub(super) struct Accounts {
     by_identity: Mutex<HashMap<Identity, Arc<Account>>>,
     bounds: ReplyBounds,
     server: Arc<Semaphore>,
+    messages_client: usize,
+    messages_server: Arc<Semaphore>,
 }
 
 /// A client's account.
@@ -47,14 +49,24 @@ pub(super) struct Account {
     pub(super) client: ClientId,
     bounds: ReplyBounds,
     replies: Allowance,
+    /// The room for decoded messages. It is separate from that for replies: a message that waits for room for a reply would
+    /// otherwise wait for its own end.
+    messages: Allowance,
 }
 
 impl Accounts {
-    pub(super) fn new(bounds: ReplyBounds) -> Self {
+    /// Creates the accounts of a server that takes messages of `message_bytes_max`.
+    pub(super) fn new(bounds: ReplyBounds, message_bytes_max: usize) -> Self {
+        let messages_client = MESSAGES_BYTES_MIN.max(message_bytes_max.saturating_mul(4));
+        let messages_server = messages_client
+            .saturating_mul(8)
+            .min(Semaphore::MAX_PERMITS);
         Self {
             by_identity: Mutex::default(),
             bounds,
             server: Arc::new(Semaphore::new(bounds.server)),
+            messages_client,
+            messages_server: Arc::new(Semaphore::new(messages_server)),
         }
     }
 
@@ -68,6 +80,7 @@ impl Accounts {
             client: open(),
             bounds: self.bounds,
             replies: Allowance::new(self.bounds.client, &self.server),
+            messages: Allowance::new(self.messages_client, &self.messages_server),
         });
         accounts.insert(identity.clone(), Arc::clone(&account));
         account
@@ -92,6 +105,12 @@ impl Account {
     /// Returns the semaphore that bounds the reply bytes of one stream.
     pub(super) fn stream(&self) -> Arc<Semaphore> {
         Arc::new(Semaphore::new(self.bounds.stream))
+    }
+
+    /// Takes room for a decoded message that may have to wait, if it is free now. A message larger than the client's whole
+    /// room takes all of it.
+    pub(super) fn try_hold(&self, bytes: usize) -> Option<Taken> {
+        self.messages.try_take(bytes)
     }
 
     /// Reserves room for a reply if it is free now. A reply larger than the client's whole room takes all of it.
@@ -123,6 +142,9 @@ impl Account {
     }
 }
 
+/// The least bytes of decoded messages that a client may have waiting: some 25 of those that Oarlock's client sends at most.
+const MESSAGES_BYTES_MIN: usize = 8 << 20;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,7 +161,7 @@ mod tests {
 
     #[test]
     fn replies_are_bounded_by_stream_client_and_server() {
-        let accounts = Accounts::new(BOUNDS);
+        let accounts = Accounts::new(BOUNDS, 100);
         let one = account(&accounts, "one");
         let streams = [one.stream(), one.stream(), one.stream(), one.stream()];
         assert!(one.try_reserve(Some(&streams[0]), 101).is_none());
@@ -168,8 +190,24 @@ mod tests {
     }
 
     #[test]
+    fn messages_have_room_of_their_own() {
+        let accounts = Accounts::new(BOUNDS, 100);
+        let one = account(&accounts, "one");
+        let _replies = one.try_reserve(None, 300).unwrap();
+        let most = one.try_hold(MESSAGES_BYTES_MIN - 1).unwrap();
+        assert!(one.try_hold(2).is_none());
+        let _other = account(&accounts, "other").try_hold(2).unwrap();
+        drop(most);
+        // A message that is larger than all bounds goes alone.
+        let whole = one.try_hold(usize::MAX).unwrap();
+        assert!(one.try_hold(1).is_none());
+        drop(whole);
+        assert!(one.try_hold(1).is_some());
+    }
+
+    #[test]
     fn a_reply_that_is_larger_than_all_bounds_goes_alone() {
-        let accounts = Accounts::new(BOUNDS);
+        let accounts = Accounts::new(BOUNDS, 100);
         let one = account(&accounts, "one");
         let whole = one.try_reserve(None, 10_000).unwrap();
         assert!(one.try_reserve(None, 1).is_none());

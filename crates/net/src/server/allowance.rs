@@ -1,4 +1,5 @@
-//! Bounds on the memory that clients make the server hold: one per client, and one for all together.
+//! Bounds on the memory that clients make the server hold: one per client, and one for all together. There are three of them,
+//! which are full for different reasons: for calls and their buffers, for decoded messages that wait, and for replies.
 
 use std::sync::Arc;
 

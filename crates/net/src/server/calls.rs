@@ -1,5 +1,5 @@
-//! The memory that a call holds from its first byte until its response has been sent: its stream, and messages that are not
-//! complete. Both are taken from its client's allowance.
+//! The memory that a call holds from its first byte until its response has been sent: its stream, and the buffer of its
+//! messages. Both are taken from its client's allowance.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -84,7 +84,8 @@ where
     }
 }
 
-/// The body of a request. It takes the bytes of an incomplete message from the client's allowance.
+/// The body of a request. It takes the bytes of its buffer from the client's allowance: tonic keeps a buffer for the longest
+/// message of a stream until the stream ends.
 struct Inbound {
     body: Body,
     allowance: Arc<Allowance>,
@@ -105,18 +106,16 @@ impl hyper::body::Body for Inbound {
         if let Poll::Ready(Some(Ok(frame))) = &polled
             && let Some(bytes) = frame.data_ref()
         {
-            let before = self.message.number;
+            let before = self.message.longest;
             self.message.follow(bytes);
-            if self.message.number != before || self.message.left == 0 {
+            // The reader refuses longer messages at once.
+            let longest = self.message.longest.min(self.message_bytes_max);
+            if longest > before.max(SHORT_BYTES) {
                 self.taken = None;
-            }
-            if self.message.left > 0 && self.taken.is_none() {
-                // The reader refuses longer messages at once.
-                let length = self.message.length.min(self.message_bytes_max);
-                self.taken = self.allowance.try_take(length);
+                self.taken = self.allowance.try_take(longest);
                 if self.taken.is_none() {
                     return Poll::Ready(Some(Err(Status::resource_exhausted(
-                        "too many long messages of this client are incomplete: send them one after the other",
+                        "too many streams of this client have had long messages: use fewer streams, or end them",
                     ))));
                 }
             }
@@ -140,7 +139,8 @@ struct Message {
     prefix: [u8; 5],
     of_prefix: usize,
     number: u64,
-    length: usize,
+    /// The length of the longest message so far, complete or not.
+    longest: usize,
     left: usize,
 }
 
@@ -160,8 +160,8 @@ impl Message {
                 let [_, length @ ..] = self.prefix;
                 self.of_prefix = 0;
                 self.number += 1;
-                self.length = u32::from_be_bytes(length) as usize;
-                self.left = self.length;
+                self.left = u32::from_be_bytes(length) as usize;
+                self.longest = self.longest.max(self.left);
             }
         }
     }
@@ -221,9 +221,13 @@ impl hyper::body::Body for Outbound {
 
 /// The estimated time that a call takes of a thread outside the part that is measured.
 const CALL_COST: Duration = Duration::from_micros(30);
+/// The longest message that fits into the buffer that a stream has from its beginning.
+const SHORT_BYTES: usize = 8 << 10;
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use hyper::body::Body as _;
     use tokio::sync::Semaphore;
 
@@ -243,7 +247,7 @@ mod tests {
             text.chunks(size).for_each(|part| message.follow(part));
             assert_eq!((message.number, message.left), (3, 0), "{size}");
             message.follow(&[0, 0, 0, 0, 9, 1]);
-            assert_eq!((message.length, message.left), (9, 8));
+            assert_eq!((message.longest, message.left), (256, 8));
         }
     }
 
@@ -275,23 +279,27 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_is_not_complete_takes_its_bytes() {
-        let all = Arc::new(Semaphore::new(1000));
-        let allowance = Arc::new(Allowance::new(100, &all));
+    fn a_stream_takes_the_bytes_of_its_longest_message_until_it_ends() {
+        let all = Arc::new(Semaphore::new(1_000_000));
+        let allowance = Arc::new(Allowance::new(100_000, &all));
         let inbound = |bytes: &'static [u8]| Inbound {
             body: Body::new(Once(Some(bytes))),
             allowance: Arc::clone(&allowance),
-            message_bytes_max: 80,
+            message_bytes_max: 80_000,
             message: Message::default(),
             taken: None,
         };
-        let mut complete = inbound(&[0, 0, 0, 0, 1, 1]);
-        assert!(poll(&mut complete).unwrap().is_ok());
+        let mut short = inbound(&[0, 0, 0, 0, 1, 1]);
+        assert!(poll(&mut short).unwrap().is_ok());
         assert!(allowance.is_whole());
-        let mut one = inbound(&[0, 0, 0, 0, 60, 1]);
+        // Another message has begun behind the long one, which is complete.
+        static LONG: LazyLock<Vec<u8>> =
+            LazyLock::new(|| [&[0, 0, 0, 0xea, 0x60][..], &[7; 60_000], &[0, 0, 0, 0, 9]].concat());
+        let mut one = inbound(&LONG);
         assert!(poll(&mut one).unwrap().is_ok());
+        assert_eq!(one.message.number, 2);
         assert!(!allowance.is_whole());
-        let mut other = inbound(&[0, 0, 0, 0, 60, 1]);
+        let mut other = inbound(&LONG);
         let refused = poll(&mut other).unwrap().unwrap_err();
         assert_eq!(refused.code(), tonic::Code::ResourceExhausted);
         drop(one);

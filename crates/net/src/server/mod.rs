@@ -3,8 +3,8 @@
 //! ```text
 //! listener   accepts connections, with TLS
 //!    ↓
-//! service    turns messages into requests (operation and access check them), and answers into
-//!    ↓       replies
+//! service    turns messages into requests (receive waits for room, operation and access check
+//!    ↓       them), and answers into replies
 //! dispatch   passes requests to the workers of devices
 //!
 //! observe    counts events (page serves the metrics) and writes the audit
@@ -27,6 +27,7 @@ mod observe;
 pub mod operation;
 mod outbox;
 mod page;
+mod receive;
 pub mod secret;
 mod service;
 pub mod signature;
@@ -163,7 +164,10 @@ impl Server {
             keys: Box::new(move || store.current()),
             observer,
             random: rustls::crypto::aws_lc_rs::default_provider().secure_random,
-            accounts: Accounts::new(reply_bounds(&config.limits)),
+            accounts: Accounts::new(
+                reply_bounds(&config.limits),
+                config.limits.message_bytes_max,
+            ),
             closing: closing.clone(),
         });
         let mut stop = closing.clone();

@@ -4,6 +4,7 @@ use oarlock::Error;
 use oarlock::device::{PublicKeyRequest, Shape};
 use oarlock::keys::{KeyType, Scheme};
 use oarlock::rsa::{Base, ByteOrder, EncryptionScheme, Hash, RsaPrivateKey, RsaPrivateNumbers};
+use prost::Message as _;
 use tonic::Code;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -55,7 +56,7 @@ pub fn subject(request: &proto::Request) -> Option<(Operation, &str)> {
 }
 
 /// Returns the bytes that a request makes the server hold until its reply is read: those of the reply, those of a message
-/// to be signed, and those of several items.
+/// to be signed, those of the client's numbers, and those of several items.
 pub(super) fn kept_bytes(request: &proto::Request) -> usize {
     use proto::request::Operation as Asked;
     match &request.operation {
@@ -71,12 +72,33 @@ pub(super) fn kept_bytes(request: &proto::Request) -> usize {
             REPLY_BYTES + signature + message.saturating_sub(DIGEST_BYTES_MAX)
         }
         Some(Asked::Random(random)) => REPLY_BYTES + (random.bytes as usize).min(RANDOM_BYTES_MAX),
+        // The numbers wait for a worker that checks them. Longer ones are refused at once.
+        Some(Asked::ModExp(numbers)) => REPLY_BYTES + numbers.encoded_len().min(NUMBERS_BYTES_MAX),
         Some(Asked::Unwrap(unwrap)) => REPLY_BYTES + items::unwrap_bytes(unwrap),
         Some(Asked::Mac(mac)) => REPLY_BYTES + mac.kept_bytes(),
         Some(Asked::VerifyMac(verify)) => REPLY_BYTES + verify.kept_bytes(),
         Some(Asked::Seal(seal)) => REPLY_BYTES + seal.kept_bytes(),
         Some(Asked::Open(open)) => REPLY_BYTES + open.kept_bytes(),
         _ => REPLY_BYTES,
+    }
+}
+
+/// Returns the bytes that the items of a decoded request take in addition to their content.
+pub(super) fn items_bytes(request: &proto::Request) -> usize {
+    use proto::request::Operation as Asked;
+    fn of<T>(items: &[T]) -> usize {
+        items.len() * (size_of::<T>() + ALLOCATION_BYTES)
+    }
+    match &request.operation {
+        Some(Asked::Unwrap(unwrap)) => {
+            let arguments = unwrap.stanzas.iter().map(|stanza| of(&stanza.arguments));
+            of(&unwrap.stanzas) + arguments.sum::<usize>()
+        }
+        Some(Asked::Mac(mac)) => of(&mac.messages),
+        Some(Asked::VerifyMac(verify)) => of(&verify.macs),
+        Some(Asked::Seal(seal)) => of(&seal.plaintexts),
+        Some(Asked::Open(open)) => of(&open.ciphertexts),
+        _ => 0,
     }
 }
 
@@ -453,6 +475,8 @@ fn invalid(message: impl Into<String>) -> Refusal {
     Refusal::new(Code::InvalidArgument, message)
 }
 
+/// What an allocator adds to the bytes of an item, however few it has.
+const ALLOCATION_BYTES: usize = 32;
 const NO_OPERATION: &str = "the request has no operation, or one unknown to this server";
 const RANDOM_BYTES_MAX: usize = 65_536;
 /// The longest OAEP label, which is held with its request. Protocols use far shorter names.
@@ -465,6 +489,9 @@ const ML_DSA_SIGNATURE_BYTES_MAX: usize = 4627;
 const MODULUS_BYTES_MAX: usize = 1024;
 /// The longest base, which is reduced once: sixteen times the longest modulus.
 const BASE_BYTES_MAX: usize = 8192;
+/// The most bytes of all numbers of a request: its base, its modulus, and seven numbers of twice the length of that.
+const NUMBERS_BYTES_MAX: usize =
+    BASE_BYTES_MAX + (1 + 7 * NUMBER_PER_MODULUS) * MODULUS_BYTES_MAX + 64;
 /// The most bytes of an exponent per byte of the modulus; blinded exponents need two. A longer one would occupy a device in
 /// proportion.
 const NUMBER_PER_MODULUS: usize = 2;

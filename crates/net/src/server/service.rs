@@ -1,8 +1,8 @@
-//! The gRPC service: receives messages, admits requests, sends replies.
+//! The gRPC service: admits requests, sends replies.
 //!
-//! Each stream has a task that receives and checks requests; tonic takes replies as the client reads them. Between them, the
-//! number of requests and the bytes of replies are bounded. While a stream or its client has reached a bound, nothing more
-//! is read from it, so a client that never reads cannot hold more than that.
+//! Each stream has a task that receives and checks requests (`receive`); tonic takes replies as the client reads them.
+//! Between them, the number of requests and the bytes of replies are bounded. While a stream or its client has reached a
+//! bound, nothing more is read from it, so a client that never reads cannot hold more than that.
 
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -12,8 +12,7 @@ use std::time::{Duration, Instant};
 use futures_util::Stream;
 use prost::Message as _;
 use rustls::crypto::SecureRandom;
-use tokio::sync::{Semaphore, oneshot, watch};
-use tokio::time::sleep_until;
+use tokio::sync::{oneshot, watch};
 use tonic::{Code, Request, Response, Status, Streaming};
 use zeroize::Zeroizing;
 
@@ -29,7 +28,7 @@ use super::keys::Keys;
 use super::listener::{Activity, Backoff, ConnectionInfo, Debt};
 use super::observe::Observer;
 use super::operation::{self, Prepared};
-use super::outbox::{Outbox, Outgoing, Queued, REPLY_BYTES, Reserved, Waiting, outbox};
+use super::outbox::{Outgoing, Queued, REPLY_BYTES, Reserved, Waiting, outbox};
 use crate::proto::cryptoserver_server::Cryptoserver;
 use crate::proto::{self, reply};
 use crate::tls::Identity;
@@ -109,6 +108,8 @@ impl Cryptoserver for Service {
             (&mut submissions, &mut outgoing),
         );
         self.0.admit(&caller, submissions);
+        // What is left of the message is in no account, so it must not wait for the answer.
+        drop(asked);
         let outcome = receiver
             .await
             .map_err(|_| Status::internal("the request was lost"))?;
@@ -171,15 +172,15 @@ impl Cryptoserver for Service {
 
 /// The client of a call.
 #[derive(Clone)]
-struct Caller {
-    identity: Identity,
+pub(super) struct Caller {
+    pub(super) identity: Identity,
     peer: Arc<str>,
-    backoff: Arc<Backoff>,
-    account: Arc<Account>,
-    activity: Arc<Activity>,
-    debt: Arc<Debt>,
+    pub(super) backoff: Arc<Backoff>,
+    pub(super) account: Arc<Account>,
+    pub(super) activity: Arc<Activity>,
+    pub(super) debt: Arc<Debt>,
     rights: Rights,
-    policy: Arc<Policy>,
+    pub(super) policy: Arc<Policy>,
 }
 
 impl Caller {
@@ -265,7 +266,7 @@ impl Shared {
     }
 
     /// Updates a caller's rights. Returns whether it has any.
-    fn renew(&self, caller: &mut Caller) -> bool {
+    pub(super) fn renew(&self, caller: &mut Caller) -> bool {
         let policy = self.policy();
         if Arc::ptr_eq(&policy, &caller.policy) {
             return true;
@@ -279,113 +280,8 @@ impl Shared {
         true
     }
 
-    /// Receives requests from a stream until it ends or breaks, its connection is too old, or the server closes.
-    async fn receive(
-        self: Arc<Self>,
-        mut caller: Caller,
-        mut inbound: Streaming<proto::RequestBatch>,
-        outbox: Outbox,
-        end: oneshot::Sender<Status>,
-    ) {
-        let places = Arc::new(Semaphore::new(caller.policy.per_stream_max));
-        let space = caller.account.stream();
-        let mut closing = self.closing.clone();
-        // When the connection is due, its client sends the rest on another one.
-        let due = sleep_until(caller.activity.is_due_at());
-        tokio::pin!(due);
-        loop {
-            let received = tokio::select! {
-                received = inbound.message() => received,
-                _ = closing.wait_for(|is_closing| *is_closing) => break,
-                () = outbox.closed() => break,
-                () = &mut due => break,
-            };
-            let batch = match received {
-                Ok(Some(batch)) => batch,
-                // Requests received before are answered even if the client has gone.
-                Ok(None) => break,
-                // The message is malformed or too long. The stream ends with the reason after earlier requests are answered.
-                Err(status) => {
-                    let _ = end.send(status);
-                    break;
-                }
-            };
-            caller.activity.touch();
-            caller.debt.touch();
-            if !self.renew(&mut caller) {
-                let _ = end.send(stranger(&caller.identity).status());
-                break;
-            }
-            let no_room = self.dispatcher.no_room(caller.account.client);
-            let no_room = no_room.map(|(refusal, pause)| {
-                caller.backoff.begin(pause);
-                refusal
-            });
-            let mut submissions = Vec::with_capacity(batch.requests.len().min(YIELD_EVERY));
-            let mut outgoing = Outgoing::default();
-            let mut number = 0;
-            for mut asked in batch.requests {
-                let bytes = operation::kept_bytes(&asked);
-                let rest = caller.debt.rests_until();
-                number += 1;
-                if number % YIELD_EVERY == 0 || rest.is_some() {
-                    // Give other clients their turn.
-                    self.admit(&caller, submissions.drain(..));
-                    outgoing.release();
-                    match rest {
-                        None => tokio::task::yield_now().await,
-                        Some(until) => tokio::select! {
-                            () = sleep_until(until) => {}
-                            () = outbox.closed() => return,
-                        },
-                    }
-                }
-                let place = Arc::clone(&places).try_acquire_owned().ok();
-                let (place, reserved) = match place {
-                    Some(place) => (Some(place), caller.account.try_reserve(Some(&space), bytes)),
-                    None => (None, None),
-                };
-                let (place, reserved) = match (place, reserved) {
-                    (Some(place), Some(reserved)) => (place, Some(reserved)),
-                    (place, _) => {
-                        // Waiting must not delay requests already checked.
-                        self.admit(&caller, submissions.drain(..));
-                        outgoing.release();
-                        let wait = async {
-                            let place = match place {
-                                Some(place) => place,
-                                None => Arc::clone(&places).acquire_owned().await.ok()?,
-                            };
-                            Some((place, caller.account.reserve(&space, bytes).await))
-                        };
-                        let waited = tokio::select! {
-                            waited = wait => waited,
-                            () = outbox.closed() => return,
-                        };
-                        let Some(waited) = waited else { return };
-                        waited
-                    }
-                };
-                let refusal = reserved.is_none().then(no_space);
-                let (id, outbox) = (asked.id, outbox.clone());
-                let respond = move |outcome, outgoing: &mut Outgoing| {
-                    let queued = Queued {
-                        reply: reply_of(id, outcome),
-                        _place: place,
-                        _reserved: reserved,
-                    };
-                    outgoing.put(&outbox, queued);
-                };
-                let refusal = refusal.as_ref().or(no_room.as_ref());
-                let put = (&mut submissions, &mut outgoing);
-                self.examine(&caller, &mut asked, refusal, respond, put);
-            }
-            self.admit(&caller, submissions);
-        }
-    }
-
     /// Admits requests. If the client is refused for lack of room, its connection is not read for a moment.
-    fn admit(&self, caller: &Caller, submissions: impl IntoIterator<Item = Submission>) {
+    pub(super) fn admit(&self, caller: &Caller, submissions: impl IntoIterator<Item = Submission>) {
         if let Some(pause) = self.dispatcher.admit(caller.account.client, submissions) {
             caller.backoff.begin(pause);
         }
@@ -393,7 +289,7 @@ impl Shared {
 
     /// Checks a request and adds its work to the submissions. It adds nothing if the request has been answered already, as
     /// one of a client with `no_room` is.
-    fn examine(
+    pub(super) fn examine(
         self: &Arc<Self>,
         caller: &Caller,
         asked: &mut proto::Request,
@@ -555,14 +451,14 @@ fn kept<T>(message: T, reserved: Option<Reserved>) -> Response<T> {
     response
 }
 
-fn no_space() -> Refusal {
+pub(super) fn no_space() -> Refusal {
     Refusal::new(
         Code::ResourceExhausted,
         "too many replies wait to be read: read them, then send it again",
     )
 }
 
-fn stranger(identity: &Identity) -> Refusal {
+pub(super) fn stranger(identity: &Identity) -> Refusal {
     let message = format!(
         "no [[client]] of this server's configuration matches {:?}",
         identity.as_str()
@@ -570,7 +466,7 @@ fn stranger(identity: &Identity) -> Refusal {
     Refusal::repeating(Code::PermissionDenied, message, "no [[client]] matches")
 }
 
-fn reply_of(id: u64, outcome: Outcome) -> proto::Reply {
+pub(super) fn reply_of(id: u64, outcome: Outcome) -> proto::Reply {
     let outcome = match outcome {
         Ok(Output::Bytes(mut bytes)) => reply::Outcome::Result(std::mem::take(&mut *bytes)),
         Ok(Output::Items(items)) => reply::Outcome::Items(proto::Items {
@@ -646,8 +542,6 @@ impl Stream for Replies {
 const NOTED_BYTES_MAX: usize = 64;
 /// The size from which a message receives no more replies.
 const REPLY_BYTES_MAX: usize = 64 << 10;
-/// The number of requests of a message after which other clients have their turn.
-const YIELD_EVERY: usize = 64;
 /// The cost that a client is charged immediately for an answer that needs no device. Measured time is charged only after a
 /// task's turn, and many such answers fit into one turn.
 const AT_ONCE_COST: Duration = Duration::from_micros(10);

@@ -29,6 +29,19 @@ pub(super) async fn random_unread(target: Arc<Target>, course: Arc<Course>) -> E
     hold(peer, &course).await
 }
 
+pub(super) async fn waiting_messages(target: Arc<Target>, course: Arc<Course>) -> Ended {
+    let mut peer = Peer::open(&target, &course, Reading::NoMore, 0).await?;
+    let headers = grpc_headers(grpc::EXCHANGE);
+    // An empty request takes two bytes here, and a hundred times that when it is decoded.
+    let asks = grpc::batch(vec![Vec::new(); 16_384]);
+    while course.goes_on() {
+        let stream = peer.begin(&headers, OPEN_MAX, false).await?;
+        peer.data(stream, &asks, false).await?;
+        course.did(1);
+    }
+    hold(peer, &course).await
+}
+
 pub(super) async fn unread(target: Arc<Target>, course: Arc<Course>) -> Ended {
     let mut peer = Peer::open(&target, &course, Reading::Nothing, WINDOW_BYTES).await?;
     let stream = peer.begin(&grpc_headers(grpc::EXCHANGE), 1, false).await?;

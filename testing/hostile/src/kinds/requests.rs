@@ -197,6 +197,20 @@ pub(super) async fn unfinished_messages(target: Arc<Target>, course: Arc<Course>
     hold(peer, &course).await
 }
 
+pub(super) async fn kept_buffers(target: Arc<Target>, course: Arc<Course>) -> Ended {
+    let mut peer = honest(&target, &course).await?;
+    let exchange = grpc_headers(grpc::EXCHANGE);
+    // Unknown fields of 124 bytes each, which the server skips.
+    let whole = MESSAGE_BYTES_MAX as usize / 124 * 124;
+    let message = grpc::framed(&vec![0x7a; whole]);
+    while course.goes_on() {
+        let stream = peer.begin(&exchange, OPEN_MAX, false).await?;
+        peer.data(stream, &message, false).await?;
+        course.did(1);
+    }
+    hold(peer, &course).await
+}
+
 pub(super) async fn flood_sign(target: Arc<Target>, course: Arc<Course>) -> Ended {
     let key = target.key.as_bytes();
     let ask = |id| grpc::request(id, 0, &grpc::sign(key, &digest(id)));

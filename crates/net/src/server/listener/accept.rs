@@ -77,7 +77,7 @@ impl Listener {
         let (done, connections) = mpsc::channel(1);
         let (stopping, stopped) = watch::channel(false);
         let streams = STREAMS_PER_CONNECTION * limits.client_connections_max;
-        let allowed = (streams * STREAM_BYTES).max(2 * limits.message_bytes_max);
+        let allowed = streams * STREAM_BYTES + LONG_STREAMS * limits.message_bytes_max;
         let threads = Handle::current().metrics().num_workers();
         let counts = Arc::new(Counts::new(allowed, 8 * allowed, threads));
         let standing = Arc::new(Standing::default());
@@ -400,6 +400,8 @@ const HANDSHAKES_PART: u64 = 8;
 
 /// The streams per connection for a client that has all its connections open.
 const STREAMS_PER_CONNECTION: usize = 4;
+/// The streams of a client that may have had a message of the greatest length, however many connections it may open.
+const LONG_STREAMS: usize = 4;
 /// The time that a connection takes of a thread, without its handshake.
 const ACCEPT_COST: Duration = Duration::from_micros(40);
 /// The time after which a displaced connection is closed.

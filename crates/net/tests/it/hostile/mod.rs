@@ -92,6 +92,7 @@ tests! {
     odd_deadlines
     at_the_limit
     unfinished_messages
+    kept_buffers
     flood_sign
     flood_decrypt
     flood_raw_private
@@ -104,6 +105,7 @@ tests! {
     flood_reflection
     random_unread
     replies_unread
+    waiting_messages
     slow_reader
     zero_windows
     cancelled
