@@ -107,6 +107,8 @@ fn admit(
         respond: Box::new(move |answered, _| {
             let _ = answers.send((plain, answered));
         }),
+        others: Vec::new(),
+        is_over: None,
     };
     DISPATCHER.admit(client, [submission]);
     true

@@ -21,7 +21,7 @@ use super::accounts::{Account, Accounts};
 use super::audit::{Note, bounded};
 use super::calls::Kept;
 use super::config::ID_BYTES_MAX;
-use super::dispatch::{Answered, Dispatcher, Origin, Output, Refusal, Submission, Work};
+use super::dispatch::{Answered, Dispatcher, Origin, Output, Refusal, Responder, Submission, Work};
 use super::items::{Batch, Item, ItemOf, Join, Piece};
 use super::key::Key;
 use super::keys::Keys;
@@ -374,12 +374,15 @@ impl Shared {
                 is_urgent,
                 deadline,
                 respond: Box::new(move |answered, outgoing| finish(answered, reverses, outgoing)),
+                others: Vec::new(),
+                is_over: None,
             }),
             Ok(Prepared::Items(batch)) => {
                 let Batch { pieces, is_over } = batch;
                 let finish =
                     move |answered, outgoing: &mut Outgoing| finish(answered, false, outgoing);
-                let join = Join::new(pieces.len(), is_over, Box::new(finish));
+                let join = Join::new(pieces.len(), Arc::clone(&is_over), Box::new(finish));
+                let mut works: Vec<(Work, Responder)> = Vec::new();
                 for (place, piece) in pieces.into_iter().enumerate() {
                     let (work, item_of) = match piece {
                         Piece::Done(items) => {
@@ -390,17 +393,24 @@ impl Shared {
                         Piece::Request(work, item_of) => (work, Some(item_of)),
                     };
                     let join = Arc::clone(&join);
+                    let respond = move |mut answered: Answered, outgoing: &mut Outgoing| {
+                        if let Some(item_of) = item_of {
+                            answered.outcome = of_one(answered.outcome, item_of);
+                        }
+                        join.put(place, answered, outgoing);
+                    };
+                    works.push((work, Box::new(respond)));
+                }
+                let mut works = works.into_iter();
+                if let Some((work, respond)) = works.next() {
                     submissions.push(Submission {
                         work,
                         origin: Origin::Server,
                         is_urgent,
                         deadline,
-                        respond: Box::new(move |mut answered, outgoing| {
-                            if let Some(item_of) = item_of {
-                                answered.outcome = of_one(answered.outcome, item_of);
-                            }
-                            join.put(place, answered, outgoing);
-                        }),
+                        respond,
+                        others: works.collect(),
+                        is_over: Some(is_over),
                     });
                 }
             }

@@ -1,6 +1,7 @@
 //! Admission: decides which requests enter the queue, and refuses the others.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use tonic::Code;
@@ -21,19 +22,33 @@ pub struct Submission {
     pub deadline: Instant,
     /// Receives the answer and the replies that go out with it, on the thread that has the answer. It must not block.
     pub respond: Responder,
+    /// The further pieces of a request with several items. They are admitted together with the first, or none is; then only
+    /// the first receives the refusal.
+    pub others: Vec<(Work, Responder)>,
+    /// Set once the request is answered without its remaining pieces. Those that wait are then removed.
+    pub is_over: Option<Arc<AtomicBool>>,
 }
 
 impl State {
-    /// Returns the reason to refuse a request, if there is one.
+    /// Returns the reason to refuse a request, if there is one. It has a shape for each of its pieces.
     pub(super) fn refusal(
         &self,
         client: ClientId,
-        shape: ShapeId,
+        shapes: &[ShapeId],
         now: Instant,
     ) -> Option<Refusal> {
         if self.is_closed {
             return Some(Refusal::new(Code::Unavailable, ENDS));
         }
+        let unserved = shapes.iter().enumerate().find_map(|(place, shape)| {
+            let is_new = place == 0 || shapes[place - 1] != *shape;
+            is_new.then(|| self.unserved(*shape, now)).flatten()
+        });
+        unserved.or_else(|| self.no_room_for(client, shapes.len()))
+    }
+
+    /// Returns the refusal of requests of a shape that no device can compute now.
+    fn unserved(&self, shape: ShapeId, now: Instant) -> Option<Refusal> {
         let entry = &self.shapes[shape];
         if entry.able().next().is_none() {
             let message = match &entry.kind {
@@ -55,35 +70,56 @@ impl State {
         if able.all(|device| self.devices[device].is_gone(now)) {
             return Some(self.out_of_order(shape));
         }
-        self.no_room(client)
+        None
     }
 
     /// Returns the reason to refuse every request of a client for lack of room, if there is one.
     pub(super) fn no_room(&self, client: ClientId) -> Option<Refusal> {
+        self.no_room_for(client, 1)
+    }
+
+    /// Returns the reason to refuse a request with this number of pieces for lack of room, if there is one: the last piece
+    /// needs room when the others wait.
+    fn no_room_for(&self, client: ClientId, pieces: usize) -> Option<Refusal> {
         let full = |what: String| {
             Some(Refusal::new(
                 Code::ResourceExhausted,
                 format!("{what}: send it again later, or to another server"),
             ))
         };
-        let room = self.bounds.waiting_max.saturating_sub(self.queue.len());
-        if room == 0 {
-            return full(format!("{} requests already wait", self.queue.len()));
-        }
-        // Clients that flood the queue leave room for those that have little in it (dynamic thresholds, Choudhury and Hahne
-        // 1998), and the last places for those that have nothing.
-        let own = self.queue.len_of_client(client);
-        let last = room <= self.bounds.waiting_max / LAST_PART;
-        if own > 0 && (last || own >= room.saturating_mul(ROOMS_MAX)) {
-            return full(format!(
-                "{} requests of this client already wait, and there is room for {room} more in all",
-                self.queue.len_of_client(client)
+        let before = pieces.saturating_sub(1);
+        let most = self.bounds.waiting_max.min(self.bounds.per_client_max);
+        if pieces > most {
+            return Some(Refusal::new(
+                Code::ResourceExhausted,
+                format!(
+                    "this server computes the items of this request one by one, and admits {most} at once: send fewer in a request"
+                ),
             ));
         }
-        if self.of_client[client] >= self.bounds.per_client_max {
+        if self.of_client[client] + before >= self.bounds.per_client_max {
             return full(format!(
                 "{} requests of this client are already under way",
                 self.of_client[client]
+            ));
+        }
+        let waiting = self.queue.len() + before;
+        let room = self.bounds.waiting_max.saturating_sub(waiting);
+        if room == 0 {
+            return full(format!("{} requests already wait", self.queue.len()));
+        }
+        if self.queue.len() == 0 {
+            return None;
+        }
+        // Clients that flood the queue leave room for those that have little in it (dynamic thresholds, Choudhury and Hahne
+        // 1998), and the last places for those that have nothing.
+        let own = self.queue.len_of_client(client) + before;
+        let last = room <= self.bounds.waiting_max / LAST_PART;
+        if own > 0 && (last || own >= room.saturating_mul(ROOMS_MAX)) {
+            return full(format!(
+                "{} requests of this client already wait, and there is room for {} more in all",
+                self.queue.len_of_client(client),
+                room + before
             ));
         }
         None
@@ -103,25 +139,31 @@ impl State {
         Duration::try_from_secs_f64(all / 4.0).map_or(BACK_OFF_MAX, |pause| pause.min(BACK_OFF_MAX))
     }
 
+    /// Puts the pieces of a request into the queue.
     pub(super) fn enter(
         &mut self,
         client: ClientId,
-        shape: ShapeId,
+        shapes: &[ShapeId],
         submission: Submission,
         now: Instant,
     ) {
-        self.arrived += 1;
-        self.last_shape = shape;
-        self.unanswered += 1;
-        self.of_client[client] += 1;
-        let task = Task::new(
-            submission.work,
-            (shape, client, self.arrived),
-            (submission.is_urgent, self.shapes[shape].is_long),
-            (now, submission.deadline),
-            submission.respond,
-        );
-        self.queue.push(Arc::new(task), false);
+        let first = std::iter::once((submission.work, submission.respond));
+        let pieces = first.chain(submission.others);
+        for (shape, (work, respond)) in shapes.iter().zip(pieces) {
+            self.arrived += 1;
+            self.last_shape = *shape;
+            self.unanswered += 1;
+            self.of_client[client] += 1;
+            let task = Task::new(
+                work,
+                (*shape, client, self.arrived),
+                (submission.is_urgent, self.shapes[*shape].is_long),
+                (now, submission.deadline),
+                respond,
+                submission.is_over.clone(),
+            );
+            self.queue.push(Arc::new(task), false);
+        }
     }
 }
 

@@ -136,13 +136,17 @@ impl Dispatcher {
         let mut to_wake = Vec::new();
         {
             let mut state = self.inner.lock();
-            let mut shapes = Vec::new();
+            let (mut shapes, mut own) = (Vec::new(), Vec::new());
             for submission in submissions {
-                let shape = state.shape(submission.work.kind(), submission.origin);
-                match state.refusal(client, shape, now) {
+                own.clear();
+                own.push(state.shape(submission.work.kind(), submission.origin));
+                for (work, _) in &submission.others {
+                    own.push(state.shape(work.kind(), submission.origin));
+                }
+                match state.refusal(client, &own, now) {
                     Some(refusal) => {
                         if refusal.code == Code::ResourceExhausted {
-                            pause = Some(state.back_off(shape, now));
+                            pause = Some(state.back_off(own[0], now));
                         }
                         refused.push((submission.respond, refusal));
                     }
@@ -150,9 +154,11 @@ impl Dispatcher {
                         if state.unanswered == 0 {
                             self.inner.spin.end(now);
                         }
-                        state.enter(client, shape, submission, now);
-                        if !shapes.contains(&shape) {
-                            shapes.push(shape);
+                        state.enter(client, &own, submission, now);
+                        for shape in &own {
+                            if !shapes.contains(shape) {
+                                shapes.push(*shape);
+                            }
                         }
                     }
                 }
@@ -178,7 +184,8 @@ impl Dispatcher {
         Some((refusal, state.back_off(state.last_shape, Instant::now())))
     }
 
-    /// Answers requests whose deadline has passed, and takes requests back from devices that hang.
+    /// Answers requests whose deadline has passed, removes what is not wanted any more, and takes requests back from devices
+    /// that hang.
     /// Call it every few milliseconds.
     pub fn enforce_deadlines(&self) {
         let now = Instant::now();
@@ -186,7 +193,7 @@ impl Dispatcher {
         {
             let mut state = self.inner.lock();
             let time = state.time(now);
-            let is_over = |task: &Task| task.deadline <= now || task.is_answered();
+            let is_over = |task: &Task| task.deadline <= now || !task.is_wanted();
             let over = state.queue.take_all(is_over).into_iter();
             refused.extend(over.map(|task| (task, None, None)));
             refused.extend(state.take_unserved(time));

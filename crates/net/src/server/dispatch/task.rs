@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -113,6 +113,8 @@ pub(super) struct Task {
     pub(super) deadline: Instant,
     /// A bit for each device that has failed at it.
     tried: AtomicU64,
+    /// Set once the request that it is a piece of is answered without it.
+    is_over: Option<Arc<AtomicBool>>,
     /// The responder; `None` once the task is answered.
     responder: Mutex<Option<Responder>>,
 }
@@ -124,6 +126,7 @@ impl Task {
         (is_urgent, is_long): (bool, bool),
         (arrived, deadline): (Instant, Instant),
         responder: Responder,
+        is_over: Option<Arc<AtomicBool>>,
     ) -> Self {
         let (request, numbers) = match work {
             Work::Request(request) => (OnceLock::from(Request::Power(*request)), None),
@@ -142,6 +145,7 @@ impl Task {
             arrived,
             deadline,
             tried: AtomicU64::new(0),
+            is_over,
             responder: Mutex::new(Some(responder)),
         }
     }
@@ -186,6 +190,12 @@ impl Task {
 
     pub(super) fn is_answered(&self) -> bool {
         self.locked().is_none()
+    }
+
+    /// Whether it needs an answer that a device has to compute.
+    pub(super) fn is_wanted(&self) -> bool {
+        let is_over = self.is_over.as_ref();
+        !is_over.is_some_and(|is_over| is_over.load(Ordering::Relaxed)) && !self.is_answered()
     }
 
     pub(super) fn has_tried(&self, device: DeviceId) -> bool {

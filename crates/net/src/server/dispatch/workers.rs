@@ -328,7 +328,7 @@ impl State {
         let own = |shape: ShapeId| shapes[shape].expected(device, devices, now);
         let may = |task: &Task| {
             let is_able = shapes[task.shape].offers[device].is_some();
-            is_able && !task.has_tried(device) && !task.is_answered()
+            is_able && !task.has_tried(device) && task.is_wanted()
         };
         let is_of_lane = |task: &Task| driver.lane_of(task.is_long) == lane;
         let batch = queue.take(

@@ -1,10 +1,25 @@
 //! Parts of requests with several items.
 
+use std::sync::atomic::AtomicBool;
+
 use zeroize::Zeroizing;
 
 use super::super::super::items::{Batch, Item, Piece};
 use super::signatures::{host, key, signatures};
 use super::*;
+
+/// Makes powers one request: its first piece, and the others with it.
+fn request_of(
+    exponents: std::ops::Range<u8>,
+    is_over: &Arc<AtomicBool>,
+) -> (Submission, mpsc::Receiver<(u8, Answered)>) {
+    let (pieces, receiver) = submissions(exponents, MINUTE);
+    let mut pieces = pieces.into_iter();
+    let mut first = pieces.next().unwrap();
+    first.others = pieces.map(|piece| (piece.work, piece.respond)).collect();
+    first.is_over = Some(Arc::clone(is_over));
+    (first, receiver)
+}
 
 /// Sends items that are expected to take `time` each and take as long. Returns the number of their parts, each of which tells
 /// when it is answered.
@@ -47,6 +62,8 @@ fn parts(
                     let _ = told.send("part");
                 }
             }),
+            others: Vec::new(),
+            is_over: None,
         }
     });
     dispatcher.admit(client, submissions);
@@ -128,6 +145,8 @@ fn without_a_device_of_this_machine_they_are_refused() {
             is_urgent: false,
             deadline: Instant::now() + MINUTE,
             respond: Box::new(move |answered, _: &mut Outgoing| sender.send(answered).unwrap()),
+            others: Vec::new(),
+            is_over: None,
         };
         dispatcher.admit(client, [submission]);
     }
@@ -138,4 +157,88 @@ fn without_a_device_of_this_machine_they_are_refused() {
         "{}",
         refusal.message
     );
+}
+
+/// The pieces of a request enter together or not at all, however little room is missing.
+#[test]
+fn the_pieces_of_a_request_are_admitted_together_or_not_at_all() {
+    let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
+    let held = Arc::clone(&gate);
+    let hangs = move || {
+        held.pass();
+        None
+    };
+    let bounds = Bounds {
+        waiting_max: 40,
+        per_client_max: 30,
+        ..BOUNDS
+    };
+    let dispatcher = Dispatcher::start(vec![driver("slow", 1, hangs)], bounds).unwrap();
+    let [held_up, greedy, other] = [(); 3].map(|()| dispatcher.add_client(1));
+    let first = send(&dispatcher, held_up, 1..2, MINUTE);
+    oarlock_testing::until("the device has it", || dispatcher.waiting() == 0);
+    let is_over = Arc::default();
+
+    // More than the server ever admits, and more than the client has left.
+    let (whole, answers) = request_of(0..20, &is_over);
+    assert_eq!(dispatcher.admit(greedy, [whole]), None);
+    for (client, pieces, what) in [
+        (other, 31, "admits 30 at once"),
+        (greedy, 11, "already under way"),
+        (other, 21, "already wait"),
+    ] {
+        let (refused, answers) = request_of(0..pieces, &is_over);
+        let pause = dispatcher.admit(client, [refused]);
+        assert!(pause.is_some(), "{what}");
+        let all: Vec<_> = answers.try_iter().collect();
+        let [(0, answered)] = &all[..] else {
+            panic!("{} answers", all.len());
+        };
+        let refusal = answered.outcome.as_ref().unwrap_err();
+        assert_eq!(refusal.code, Code::ResourceExhausted);
+        assert!(refusal.message.contains(what), "{}", refusal.message);
+        assert_eq!((dispatcher.waiting(), dispatcher.unanswered()), (20, 21));
+    }
+    gate.open();
+    assert_all_right(&first, 1);
+    assert_all_right(&answers, 20);
+    // One that fits into an empty queue is admitted there.
+    let (whole, answers) = request_of(0..30, &is_over);
+    oarlock_testing::until("an empty queue", || dispatcher.unanswered() == 0);
+    assert_eq!(dispatcher.admit(greedy, [whole]), None);
+    assert_all_right(&answers, 30);
+}
+
+/// Once a request is answered, no device computes what is left of it, and it takes no room in the queue.
+#[test]
+fn the_pieces_of_an_answered_request_leave_the_queue() {
+    let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
+    let (held, computed) = (Arc::clone(&gate), Arc::new(AtomicUsize::new(0)));
+    let count = Arc::clone(&computed);
+    let hangs = move || {
+        held.pass();
+        count.fetch_add(1, Ordering::Relaxed);
+        None
+    };
+    let dispatcher = Dispatcher::start(vec![driver("slow", 1, hangs)], BOUNDS).unwrap();
+    let client = dispatcher.add_client(1);
+    let first = send(&dispatcher, client, 1..2, MINUTE);
+    oarlock_testing::until("the device has it", || dispatcher.waiting() == 0);
+    let [swept, skipped] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+    let (whole, _swept) = request_of(0..100, &swept);
+    dispatcher.admit(client, [whole]);
+    swept.store(true, Ordering::Relaxed);
+    dispatcher.enforce_deadlines();
+    assert_eq!((dispatcher.waiting(), dispatcher.unanswered()), (0, 1));
+    // Those that no sweep has reached are taken by no worker.
+    let (whole, _skipped) = request_of(0..100, &skipped);
+    dispatcher.admit(client, [whole]);
+    skipped.store(true, Ordering::Relaxed);
+    let last = send(&dispatcher, client, 2..3, MINUTE);
+    gate.open();
+    assert_all_right(&first, 1);
+    assert_all_right(&last, 1);
+    assert_eq!(computed.load(Ordering::Relaxed), 2);
+    dispatcher.enforce_deadlines();
+    assert_eq!((dispatcher.waiting(), dispatcher.unanswered()), (0, 0));
 }

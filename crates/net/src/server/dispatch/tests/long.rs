@@ -48,6 +48,8 @@ fn long(requests: usize, bytes: usize) -> (Vec<Submission>, mpsc::Receiver<Answe
             respond: Box::new(move |answered, _: &mut Outgoing| {
                 let _ = sender.send(answered);
             }),
+            others: Vec::new(),
+            is_over: None,
         }
     };
     ((0..requests).map(submission).collect(), receiver)

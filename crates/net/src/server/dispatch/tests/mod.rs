@@ -116,6 +116,8 @@ fn submissions_of(
                 respond: Box::new(move |answered, _: &mut Outgoing| {
                     let _ = sender.send((exponent, answered));
                 }),
+                others: Vec::new(),
+                is_over: None,
             }
         })
         .collect();

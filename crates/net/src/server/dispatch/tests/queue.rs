@@ -25,6 +25,7 @@ fn made(number: u64, client: ClientId, shape: ShapeId, kind: (bool, bool)) -> Ar
         kind,
         (now, deadline),
         respond,
+        None,
     ))
 }
 

@@ -42,6 +42,8 @@ pub(super) fn signatures(
             respond: Box::new(move |answered, _: &mut Outgoing| {
                 let _ = sender.send((number, answered));
             }),
+            others: Vec::new(),
+            is_over: None,
         }
     });
     dispatcher.admit(client, submissions);
