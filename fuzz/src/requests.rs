@@ -226,7 +226,13 @@ fn check_work(work: Work) {
             let made = signature.make("fuzz").expect("a key that signs");
             return assert!(!made.is_empty() && made.len() <= 4627);
         }
-        Ok(Request::Part(part)) => return part.compute().into_iter().for_each(check_item),
+        Ok(Request::Part(part)) => {
+            return part
+                .compute("fuzz")
+                .expect("a machine that works")
+                .into_iter()
+                .for_each(check_item);
+        }
         Err(refusal) => return assert!(!refusal.message.is_empty()),
     };
     let mut answers = 0;
@@ -243,7 +249,7 @@ fn check_piece(piece: Piece) {
     match piece {
         Piece::Done(items) => items.into_iter().for_each(check_item),
         Piece::Part(part) => {
-            let items = part.compute();
+            let items = part.compute("fuzz").expect("a machine that works");
             assert!(!items.is_empty());
             items.into_iter().for_each(check_item);
         }

@@ -265,7 +265,8 @@ impl SecretKey {
         let mut data = Zeroizing::new(data.to_vec());
         match key.open(rest, associated, (&mut data[..]).into(), tag) {
             Ok(()) => Ok((number, data)),
-            Err(_) => Err(Wrong::Bytes),
+            Err(Error::AuthenticationFailed) => Err(Wrong::Bytes),
+            Err(_) => Err(Wrong::Machine),
         }
     }
 }
@@ -396,7 +397,10 @@ const VERSIONS_MAX: usize = 64;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use super::super::items::{Piece, of_secret};
+    use super::super::key::Key;
     use super::*;
+    use crate::proto;
 
     fn hex(text: &str) -> Vec<u8> {
         let pairs = text.as_bytes().chunks(2);
@@ -435,6 +439,47 @@ mod tests {
             assert_eq!(*sealed, whole);
             let opened = key.open(&sealed, associated.as_bytes()).unwrap();
             assert_eq!((opened.0, &opened.1[..]), (1, &b"XAES-256-GCM"[..]));
+        }
+    }
+
+    /// A machine that fails says nothing about an item, so no item is blamed for it.
+    #[test]
+    fn a_machine_that_fails_fails_the_part() {
+        let mut hmac = SecretKey::of_text(&jwk("\"alg\":\"HS256\",", &[7; 32])).unwrap();
+        let mut aead = SecretKey::of_text(&jwk("\"alg\":\"A256GCM\",", &[7; 32])).unwrap();
+        // As keys whose set-up fails.
+        std::mem::swap(&mut hmac.versions, &mut aead.versions);
+        let [hmac, aead] = [hmac, aead].map(|key| Key::Secret(Arc::new(key)));
+        let parts = [
+            of_secret(
+                &mut proto::Mac {
+                    key_id: String::new(),
+                    messages: vec![vec![1]],
+                },
+                &hmac,
+            ),
+            of_secret(
+                &mut proto::VerifyMac {
+                    key_id: String::new(),
+                    macs: vec![proto::MacOf::default()],
+                },
+                &hmac,
+            ),
+            of_secret(
+                &mut proto::Seal {
+                    key_id: String::new(),
+                    plaintexts: vec![proto::Plaintext::default()],
+                },
+                &aead,
+            ),
+        ];
+        for batch in parts {
+            let pieces = batch.unwrap().into_pieces();
+            let [Piece::Part(part)] = &pieces[..] else {
+                panic!("{pieces:?}");
+            };
+            let failed = part.compute("cpu").unwrap_err();
+            assert!(matches!(failed, Error::DeviceFailed { device, .. } if device == "cpu"));
         }
     }
 

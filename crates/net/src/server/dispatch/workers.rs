@@ -156,7 +156,7 @@ impl Inner {
                 Request::Signature(signature) => {
                     answer(place, signature.make(name).map(Output::from))
                 }
-                Request::Part(part) => answer(place, Ok(Output::Items(part.compute()))),
+                Request::Part(part) => answer(place, part.compute(name).map(Output::Items)),
             }
         }
         if !powers.is_empty() {

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use oarlock::Error;
 use oarlock::device::PublicKeyOffer;
 use tonic::Code;
 use zeroize::Zeroizing;
@@ -46,9 +47,14 @@ impl Item {
     }
 }
 
+/// The machine failed at an item. That says nothing about the item's bytes, so the whole part fails, and another device tries
+/// it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MachineFailed;
+
 /// A part of a batch that the workers of devices on this machine's CPUs compute.
 pub struct Part {
-    compute: Box<dyn Fn() -> Vec<Item> + Send + Sync>,
+    compute: Box<dyn Fn() -> Result<Vec<Item>, MachineFailed> + Send + Sync>,
     expected: Duration,
     /// Whether the request was answered without this part.
     is_over: Arc<AtomicBool>,
@@ -61,11 +67,17 @@ impl Part {
     }
 
     /// Computes its items; none once the request is answered.
-    pub fn compute(&self) -> Vec<Item> {
-        match self.is_over.load(Ordering::Relaxed) {
-            true => Vec::new(),
-            false => (self.compute)(),
+    ///
+    /// # Errors
+    /// [`Error::DeviceFailed`] in the name of `device` if the machine computes wrongly, or memory has run out.
+    pub fn compute(&self, device: &str) -> Result<Vec<Item>, Error> {
+        if self.is_over.load(Ordering::Relaxed) {
+            return Ok(Vec::new());
         }
+        (self.compute)().map_err(|MachineFailed| Error::DeviceFailed {
+            device: device.to_owned(),
+            reason: "the machine failed at an item".to_owned(),
+        })
     }
 }
 
@@ -146,7 +158,7 @@ impl Batch {
     pub(super) fn cut<T: Send + Sync + 'static>(
         items: Vec<T>,
         time_of: impl Fn(&T) -> Duration,
-        compute: impl Fn(&T) -> Item + Clone + Send + Sync + 'static,
+        compute: impl Fn(&T) -> Result<Item, MachineFailed> + Clone + Send + Sync + 'static,
     ) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let mut pieces = Vec::new();
@@ -207,11 +219,11 @@ const BATCH_US: u64 = 150;
 mod tests {
     use super::*;
 
-    fn echo(bytes: &u64) -> Item {
-        Item {
+    fn echo(bytes: &u64) -> Result<Item, MachineFailed> {
+        Ok(Item {
             outcome: Ok(Zeroizing::new(bytes.to_be_bytes().to_vec())),
             version: 0,
-        }
+        })
     }
 
     #[test]
@@ -222,14 +234,15 @@ mod tests {
             .pieces
             .iter()
             .map(|piece| match piece {
-                Piece::Part(part) => (part.compute(), part.class().us()),
+                Piece::Part(part) => (part.compute("cpu").unwrap(), part.class().us()),
                 other => panic!("{other:?}"),
             })
             .collect();
         let lengths: Vec<_> = parts.iter().map(|(items, us)| (items.len(), *us)).collect();
         assert_eq!(lengths, [(3, 512), (1, 128), (1, 4096), (2, 2)]);
         let all: Vec<_> = parts.into_iter().flat_map(|(items, _)| items).collect();
-        assert_eq!(all, times.iter().map(echo).collect::<Vec<_>>());
+        let expected: Vec<_> = times.iter().filter_map(|us| echo(us).ok()).collect();
+        assert_eq!(all, expected);
     }
 
     #[test]
@@ -239,7 +252,7 @@ mod tests {
         let [Piece::Part(part)] = &batch.pieces[..] else {
             panic!("one part");
         };
-        assert_eq!(part.compute(), []);
+        assert_eq!(part.compute("cpu"), Ok(Vec::new()));
     }
 
     #[test]

@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use oarlock_engine::fill_random;
-use tonic::Code;
 use zeroize::Zeroizing;
 
 use super::super::dispatch::Refusal;
 use super::super::key::Key;
 use super::super::operation::unfit;
 use super::super::secret::{NONCE_BYTES, OVERHEAD_BYTES, SecretAlgorithm, SecretKey, Wrong};
-use super::{Batch, ITEMS_MAX, Item, check_size, kept_bytes};
+use super::{Batch, ITEMS_MAX, Item, MachineFailed, check_size, kept_bytes};
 use crate::proto;
 
 /// A request with items for a secret key.
@@ -201,8 +200,8 @@ fn wiped(all: Vec<Vec<u8>>) -> Vec<Zeroizing<Vec<u8>>> {
     all.into_iter().map(Zeroizing::new).collect()
 }
 
-fn done(result: Result<(u32, Zeroizing<Vec<u8>>), Wrong>) -> Item {
-    match result {
+fn done(result: Result<(u32, Zeroizing<Vec<u8>>), Wrong>) -> Result<Item, MachineFailed> {
+    Ok(match result {
         Ok((version, bytes)) => Item {
             outcome: Ok(bytes),
             version,
@@ -210,14 +209,8 @@ fn done(result: Result<(u32, Zeroizing<Vec<u8>>), Wrong>) -> Item {
         Err(Wrong::Short) => Item::wrong(SHORT),
         Err(Wrong::Version) => Item::wrong(NO_VERSION),
         Err(Wrong::Bytes) => Item::wrong(NOT_AUTHENTIC),
-        Err(Wrong::Machine) => Item {
-            outcome: Err(Refusal::new(
-                Code::Internal,
-                "the machine failed at this item",
-            )),
-            version: 0,
-        },
-    }
+        Err(Wrong::Machine) => return Err(MachineFailed),
+    })
 }
 
 /// Returns the expected time of an item, within a factor of two on CPUs since 2020.

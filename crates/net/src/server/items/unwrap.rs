@@ -72,7 +72,7 @@ fn by_identities(identities: &Arc<Identities>, stanzas: Vec<Stanza>) -> Batch {
             "X25519" => X25519_TIME,
             _ => HYBRID_TIME,
         } * of_time.of_tag(&stanza.tag).count().max(1) as u32,
-        move |stanza| file_key(&identities, stanza),
+        move |stanza| Ok(file_key(&identities, stanza)),
     )
 }
 

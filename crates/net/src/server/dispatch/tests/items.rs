@@ -4,9 +4,46 @@ use std::sync::atomic::AtomicBool;
 
 use zeroize::Zeroizing;
 
-use super::super::super::items::{Batch, Item, Piece};
+use super::super::super::items::{Batch, Item, MachineFailed, Piece};
 use super::signatures::{host, key, signatures};
 use super::*;
+
+fn item() -> Result<Item, MachineFailed> {
+    Ok(Item {
+        outcome: Ok(Zeroizing::new(vec![1])),
+        version: 0,
+    })
+}
+
+/// Sends one part of one item, and returns where its answer arrives.
+fn one(
+    dispatcher: &Dispatcher,
+    client: ClientId,
+    time: Duration,
+    compute: impl Fn() -> Result<Item, MachineFailed> + Clone + Send + Sync + 'static,
+) -> mpsc::Receiver<Answered> {
+    let (sender, receiver) = mpsc::channel();
+    let batch = Batch::cut(vec![()], |()| time, move |()| compute());
+    let mut submissions = batch.pieces.into_iter().map(|piece| {
+        let Piece::Part(part) = piece else {
+            panic!("{piece:?}");
+        };
+        let sender = sender.clone();
+        Submission {
+            work: Work::Part(part),
+            origin: Origin::Server,
+            is_urgent: false,
+            deadline: Instant::now() + MINUTE,
+            respond: Box::new(move |answered, _: &mut Outgoing| {
+                let _ = sender.send(answered);
+            }),
+            others: Vec::new(),
+            is_over: None,
+        }
+    });
+    dispatcher.admit(client, submissions.next());
+    receiver
+}
 
 /// Makes powers one request: its first piece, and the others with it.
 fn request_of(
@@ -38,10 +75,7 @@ fn parts(
             while Instant::now() < until {
                 std::hint::spin_loop();
             }
-            Item {
-                outcome: Ok(Zeroizing::new(vec![1])),
-                version: 0,
-            }
+            item()
         },
     );
     let count = batch.pieces.len();
@@ -241,4 +275,30 @@ fn the_pieces_of_an_answered_request_leave_the_queue() {
     assert_eq!(computed.load(Ordering::Relaxed), 2);
     dispatcher.enforce_deadlines();
     assert_eq!((dispatcher.waiting(), dispatcher.unanswered()), (0, 0));
+}
+
+/// A machine that fails at an item is a device that fails: another one computes the part, and the breaker counts it.
+#[test]
+fn a_machine_that_fails_at_an_item_is_a_device_that_fails() {
+    let drivers = vec![host("one", 1, || None), host("two", 1, || None)];
+    let dispatcher = Dispatcher::start(drivers, BOUNDS).unwrap();
+    let client = dispatcher.add_client(1);
+    let tries = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&tries);
+    let answers = one(&dispatcher, client, Duration::ZERO, move || {
+        match count.fetch_add(1, Ordering::Relaxed) {
+            0 => Err(MachineFailed),
+            _ => item(),
+        }
+    });
+    let answered = answers.recv_timeout(MINUTE).unwrap();
+    assert_eq!(answered.outcome, Ok(Output::Items(vec![item().unwrap()])));
+    assert_eq!(tries.load(Ordering::Relaxed), 2);
+    let failures = || -> u64 { dispatcher.devices().iter().map(|it| it.failures).sum() };
+    oarlock_testing::until("a failure is counted", || failures() == 1);
+    // Without a device that succeeds, its client may try another server.
+    let answers = one(&dispatcher, client, Duration::ZERO, || Err(MachineFailed));
+    let refusal = answers.recv_timeout(MINUTE).unwrap().outcome.unwrap_err();
+    assert_eq!(refusal.code, Code::Unavailable);
+    oarlock_testing::until("two more", || failures() == 3);
 }
