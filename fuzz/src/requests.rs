@@ -115,7 +115,7 @@ impl Input {
                         qinv,
                         public_exponent,
                     }),
-                    ..Default::default()
+                    base_is_negative: false,
                 })
             }
             Self::Sign {

@@ -118,7 +118,8 @@ async fn honest(args: &Args, ends: Instant) -> Result<Done, String> {
         exponent: vec![0xff; 512],
         modulus: vec![0xff; 512],
         byte_order: proto::ByteOrder::BigEndian.into(),
-        ..Default::default()
+        base_is_negative: false,
+        crt: None,
     });
     let [random, bytes] = [32, 65_536].map(|bytes| Operation::Random(proto::Random { bytes }));
     // Calls are no requests of the stream that our client has.

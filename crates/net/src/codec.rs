@@ -190,10 +190,10 @@ mod tests {
         let many = unwrap(1, ITEMS_MAX).encode_to_vec();
         assert!(proto::Request::INSIDE.has_more(&many, &mut ITEMS_MAX.clone()));
         let items = proto::Reply {
+            id: 0,
             outcome: Some(proto::reply::Outcome::Items(proto::Items {
                 items: vec![proto::Item::default(); 5],
             })),
-            ..proto::Reply::default()
         };
         let bytes = items.encode_to_vec();
         assert!(proto::Reply::INSIDE.has_more(&bytes, &mut 4));

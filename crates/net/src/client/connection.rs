@@ -334,8 +334,8 @@ impl Stream for Requests {
     }
 }
 
-pub(super) fn outcome(reply: proto::Reply) -> Outcome {
-    match reply.outcome {
+pub(super) fn outcome(mut reply: proto::Reply) -> Outcome {
+    match reply.outcome.take() {
         Some(reply::Outcome::Result(bytes)) => Ok(Answer::Bytes(Zeroizing::new(bytes))),
         Some(reply::Outcome::Items(items)) => Ok(Answer::Items(items.items)),
         Some(reply::Outcome::Failure(failure)) => Err(Fault::Refused {
@@ -398,8 +398,8 @@ mod tests {
             ..proto::Failure::default()
         };
         let reply = proto::Reply {
+            id: 0,
             outcome: Some(reply::Outcome::Failure(failure)),
-            ..proto::Reply::default()
         };
         let refused = outcome(reply).err().unwrap().to_string();
         let status = said(&tonic::Status::unavailable(hostile));

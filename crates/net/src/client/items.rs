@@ -206,8 +206,8 @@ impl fmt::Debug for Made {
     }
 }
 
-fn made(item: proto::Item) -> Result<Made, ClientError> {
-    match item.outcome {
+fn made(mut item: proto::Item) -> Result<Made, ClientError> {
+    match item.outcome.take() {
         Some(item::Outcome::Result(bytes)) => Ok(Made {
             bytes: Zeroizing::new(bytes),
             key_version: item.key_version,

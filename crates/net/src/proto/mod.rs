@@ -6,6 +6,7 @@
 mod generated;
 mod nested;
 mod schemes;
+mod wipe;
 
 pub use self::generated::*;
 pub use self::schemes::bits_of;

@@ -6,7 +6,7 @@ use oarlock::keys::{KeyType, Scheme};
 use oarlock::rsa::{Base, ByteOrder, EncryptionScheme, Hash, RsaPrivateKey, RsaPrivateNumbers};
 use prost::Message as _;
 use tonic::Code;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use super::access::{Operation, Rights};
 use super::config::ID_BYTES_MAX;
@@ -276,13 +276,12 @@ fn mod_exp(request: &mut proto::Request) -> Result<Prepared, Refusal> {
     let Some(proto::request::Operation::ModExp(numbers)) = request.operation.take() else {
         return Err(invalid("the request has no operation"));
     };
-    let numbers = Numbers(numbers);
-    let order = match proto::ByteOrder::try_from(numbers.0.byte_order) {
+    let order = match proto::ByteOrder::try_from(numbers.byte_order) {
         Ok(proto::ByteOrder::BigEndian) => ByteOrder::BigEndian,
         Ok(proto::ByteOrder::LittleEndian) => ByteOrder::LittleEndian,
-        Err(_) => return Err(unknown("byte order", numbers.0.byte_order)),
+        Err(_) => return Err(unknown("byte order", numbers.byte_order)),
     };
-    let modulus = &numbers.0.modulus;
+    let modulus = &numbers.modulus;
     let longest = (NUMBER_PER_MODULUS * modulus.len()).max(NUMBER_BYTES_MIN);
     if modulus.len() > MODULUS_BYTES_MAX {
         return Err(invalid(format!(
@@ -291,8 +290,8 @@ fn mod_exp(request: &mut proto::Request) -> Result<Prepared, Refusal> {
         )));
     }
     let lengths = [
-        ("base", numbers.0.base.len(), BASE_BYTES_MAX),
-        ("exponent", numbers.0.exponent.len(), longest),
+        ("base", numbers.base.len(), BASE_BYTES_MAX),
+        ("exponent", numbers.exponent.len(), longest),
     ];
     for (what, length, limit) in lengths {
         if length > limit {
@@ -302,9 +301,9 @@ fn mod_exp(request: &mut proto::Request) -> Result<Prepared, Refusal> {
         }
     }
     let bits = bits(modulus, order);
-    let (shape, reverses) = match &numbers.0.crt {
+    let (shape, reverses) = match &numbers.crt {
         // A request without primes handles the byte order itself.
-        None => (Shape::of_power(bits, numbers.0.exponent.len()), false),
+        None => (Shape::of_power(bits, numbers.exponent.len()), false),
         Some(crt) if crt.public_exponent.is_empty() => {
             return Err(invalid(
                 "crt without public_exponent, which the result is checked with because a wrong one would \
@@ -327,39 +326,12 @@ fn mod_exp(request: &mut proto::Request) -> Result<Prepared, Refusal> {
             (Shape::of_private_by_primes(bits), reverses)
         }
     };
-    let make = Box::new(move || power(&numbers.0, order).map_err(refusal_of));
+    let make = Box::new(move || power(&numbers, order).map_err(refusal_of));
     Ok(Prepared::Work {
         work: Work::Numbers { shape, make },
         origin: Origin::Client,
         reverses,
     })
-}
-
-/// The numbers of a client. `Drop` wipes them.
-struct Numbers(proto::ModExp);
-
-impl Drop for Numbers {
-    fn drop(&mut self) {
-        let numbers = &mut self.0;
-        for number in [
-            &mut numbers.base,
-            &mut numbers.exponent,
-            &mut numbers.modulus,
-        ] {
-            number.zeroize();
-        }
-        if let Some(crt) = &mut numbers.crt {
-            for number in [
-                &mut crt.p,
-                &mut crt.q,
-                &mut crt.dp,
-                &mut crt.dq,
-                &mut crt.qinv,
-            ] {
-                number.zeroize();
-            }
-        }
-    }
 }
 
 /// Returns the length of a number in bits, without leading zeros.

@@ -205,8 +205,8 @@ mod tests {
         let operations = [
             proto::request::Operation::Unwrap(unwrap),
             proto::request::Operation::Mac(proto::Mac {
+                key_id: String::new(),
                 messages: vec![Vec::new(); 10_000],
-                ..proto::Mac::default()
             }),
             proto::request::Operation::VerifyMac(proto::VerifyMac {
                 macs: vec![proto::MacOf::default(); 10_000],

@@ -29,7 +29,9 @@ fn three_hundred_connections_leave_nothing_behind() {
                 base: vec![3; 64],
                 exponent: vec![5; 8],
                 modulus: vec![0x91; 64],
-                ..Default::default()
+                base_is_negative: false,
+                byte_order: 0,
+                crt: None,
             };
             for operation in [
                 Operation::Sign(sign),

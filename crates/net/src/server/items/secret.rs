@@ -114,7 +114,10 @@ impl OfSecret for proto::VerifyMac {
 
     fn batch(&mut self, key: Arc<SecretKey>) -> Batch {
         let macs = std::mem::take(&mut self.macs).into_iter();
-        let macs = macs.map(|one| (Zeroizing::new(one.message), one.mac, one.key_version));
+        let macs = macs.map(|mut one| {
+            let message = Zeroizing::new(std::mem::take(&mut one.message));
+            (message, std::mem::take(&mut one.mac), one.key_version)
+        });
         Batch::cut(
             macs.collect(),
             |(message, ..)| time_of(message.len()),
@@ -151,8 +154,10 @@ impl OfSecret for proto::Seal {
         let mut nonces = vec![[0; NONCE_BYTES]; plaintexts.len()];
         fill_random(nonces.as_flattened_mut());
         let items = plaintexts.into_iter().zip(nonces);
-        let items =
-            items.map(|(one, nonce)| (Zeroizing::new(one.plaintext), one.associated_data, nonce));
+        let items = items.map(|(mut one, nonce)| {
+            let plaintext = Zeroizing::new(std::mem::take(&mut one.plaintext));
+            (plaintext, std::mem::take(&mut one.associated_data), nonce)
+        });
         Batch::cut(
             items.collect(),
             |(plaintext, associated, _)| time_of(plaintext.len() + associated.len()),

@@ -254,7 +254,9 @@ async fn numbers_of_the_clients_own_in_any_form() {
             base: vec![2],
             exponent: vec![1; bytes],
             modulus: modulus.clone(),
-            ..Default::default()
+            base_is_negative: false,
+            byte_order: 0,
+            crt: None,
         });
         match call(&client, asked).await {
             Ok(_) => assert!(is_fine, "{bytes}"),
@@ -273,7 +275,9 @@ async fn numbers_of_the_clients_own_in_any_form() {
             base: vec![2],
             exponent: vec![3],
             modulus,
-            ..Default::default()
+            base_is_negative: false,
+            byte_order: 0,
+            crt: None,
         });
         let error = call(&client, asked).await.unwrap_err();
         assert_eq!(error.code, Code::InvalidArgument);

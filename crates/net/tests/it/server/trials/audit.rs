@@ -58,7 +58,9 @@ impl Full {
                 base: vec![2],
                 exponent: vec![3],
                 modulus: vec![0x91; 64],
-                ..Default::default()
+                base_is_negative: false,
+                byte_order: 0,
+                crt: None,
             };
             let requests = [
                 raw(0, number),
@@ -67,8 +69,8 @@ impl Full {
             ];
             let (replies, ended) = exchange(&mut self.client, vec![batch(requests)]).await;
             assert!(ended.is_ok() && replies.len() == 3, "{ended:?} {replies:?}");
-            for reply in replies {
-                match reply.outcome.unwrap() {
+            for mut reply in replies {
+                match reply.outcome.take().unwrap() {
                     reply::Outcome::Result(_) => self.note(Code::Ok),
                     reply::Outcome::Failure(failure) => self.note(Code::from(failure.code)),
                     items @ reply::Outcome::Items(_) => panic!("{items:?}"),

@@ -34,7 +34,8 @@ fn composite() -> proto::ModExp {
             p: p.to_bytes_be(),
             q: q.to_bytes_be(),
         }),
-        ..Default::default()
+        base_is_negative: false,
+        byte_order: 0,
     }
 }
 

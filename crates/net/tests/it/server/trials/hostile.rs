@@ -322,7 +322,9 @@ async fn odd_streams_are_answered_request_by_request() {
             base: vec![3],
             exponent: vec![id as u8],
             modulus: vec![0x01, 0xf1],
-            ..Default::default()
+            base_is_negative: false,
+            byte_order: 0,
+            crt: None,
         });
         asked(id, operation)
     };

@@ -186,7 +186,9 @@ async fn the_audit_has_a_line_for_each_request_and_no_secrets() {
             exponent: exponent.clone(),
             // Odd moduli are valid, even ones are not.
             modulus: vec![0x91 + (number % 2) as u8; 64],
-            ..Default::default()
+            base_is_negative: false,
+            byte_order: 0,
+            crt: None,
         };
         let _ = call(&client, Operation::ModExp(power)).await;
     }
