@@ -1,6 +1,7 @@
 //! The state of the dispatcher: the queue, the shapes of requests and the devices.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar};
 use std::time::{Duration, Instant};
 
@@ -159,7 +160,10 @@ impl Driver {
     /// but several of them share the lock and the wake-up of their reader.
     pub(super) fn batch_size(&self, kind: &Kind, waiting: usize) -> usize {
         match kind {
-            Kind::Power(shape) => self.feeds.device.batch_size(shape, waiting),
+            Kind::Power(shape) => {
+                let size = || self.feeds.device.batch_size(shape, waiting);
+                catch_unwind(AssertUnwindSafe(size)).unwrap_or(1)
+            }
             Kind::Signature(key_type) => self.share(waiting, signature::batch_max(*key_type)),
             Kind::Part(class) => self.share(waiting, class.batch_max()),
         }
@@ -172,7 +176,11 @@ impl Driver {
 
     pub(super) fn offer(&self, kind: &Kind) -> Option<Expected> {
         let offer = match kind {
-            Kind::Power(shape) => self.feeds.device.offer_public_key(shape)?,
+            Kind::Power(shape) => {
+                let offer = || self.feeds.device.offer_public_key(shape);
+                // A driver that panics offers nothing.
+                catch_unwind(AssertUnwindSafe(offer)).ok().flatten()?
+            }
             Kind::Signature(key_type) => self.feeds.is_host.then(|| signature::offer(*key_type))?,
             Kind::Part(class) => self.feeds.is_host.then(|| class.offer())?,
         };

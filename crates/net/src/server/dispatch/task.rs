@@ -184,7 +184,10 @@ impl Task {
         let responder = self.locked().take();
         if let Some(respond) = responder {
             before(self.client);
-            respond(answered, outgoing);
+            let respond = AssertUnwindSafe(|| respond(answered, outgoing));
+            if std::panic::catch_unwind(respond).is_err() {
+                tracing::error!("the answer to a request could not be passed on");
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! Workers: the threads that feed requests to devices.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -154,9 +155,13 @@ impl Inner {
                     places.push(place);
                 }
                 Request::Signature(signature) => {
-                    answer(place, signature.make(name).map(Output::from))
+                    let made = caught(name, || signature.make(name));
+                    answer(place, made.map(Output::from));
                 }
-                Request::Part(part) => answer(place, part.compute(name).map(Output::Items)),
+                Request::Part(part) => {
+                    let computed = caught(name, || part.compute(name));
+                    answer(place, computed.map(Output::Items));
+                }
             }
         }
         if !powers.is_empty() {
@@ -415,6 +420,18 @@ fn left_to_others(
             Some(left_to(own, expected, state.in_work))
         })
         .sum()
+}
+
+/// Computes on a worker. A panic is a failure of its device, as one in a driver is.
+fn caught<T>(device: &str, compute: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    catch_unwind(AssertUnwindSafe(compute)).unwrap_or_else(|panic| {
+        // Dropping it may panic too.
+        std::mem::forget(panic);
+        Err(Error::DeviceFailed {
+            device: device.to_owned(),
+            reason: "it panicked".to_owned(),
+        })
+    })
 }
 
 /// Returns the answer to a task that a worker began at `began`.

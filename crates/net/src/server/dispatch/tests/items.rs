@@ -302,3 +302,40 @@ fn a_machine_that_fails_at_an_item_is_a_device_that_fails() {
     assert_eq!(refusal.code, Code::Unavailable);
     oarlock_testing::until("two more", || failures() == 3);
 }
+
+/// A panic in a computation fails that computation, counts against its device, and leaves its worker alive.
+#[test]
+fn a_panic_fails_a_part_and_no_worker() {
+    let panics = Arc::new(AtomicBool::new(false));
+    let is_due = Arc::clone(&panics);
+    let mishap = move || match is_due.load(Ordering::Relaxed) {
+        true => panic!("as planned"),
+        false => None,
+    };
+    let dispatcher = Dispatcher::start(vec![host("one", 1, mishap)], BOUNDS).unwrap();
+    let client = dispatcher.add_client(1);
+    let answers = one(&dispatcher, client, Duration::ZERO, || panic!("as planned"));
+    let refusal = answers.recv_timeout(MINUTE).unwrap().outcome.unwrap_err();
+    assert_eq!(refusal.code, Code::Unavailable);
+    assert!(
+        refusal.message.contains("it panicked"),
+        "{}",
+        refusal.message
+    );
+    panics.store(true, Ordering::Relaxed);
+    let answers = send(&dispatcher, client, 1..2, MINUTE);
+    let refusal = answers.recv_timeout(MINUTE).unwrap().1.outcome.unwrap_err();
+    assert_eq!(refusal.code, Code::Unavailable);
+    panics.store(false, Ordering::Relaxed);
+    oarlock_testing::until("two failures", || dispatcher.devices()[0].failures == 2);
+
+    // What receives an answer may panic, too.
+    let (mut pieces, _) = submissions(3..4, MINUTE);
+    pieces[0].respond = Box::new(|_, _: &mut Outgoing| panic!("as planned"));
+    dispatcher.admit(client, pieces);
+    // The only worker goes on.
+    assert_all_right(&send(&dispatcher, client, 2..4, MINUTE), 2);
+    let answers = one(&dispatcher, client, Duration::ZERO, item);
+    assert!(answers.recv_timeout(MINUTE).unwrap().outcome.is_ok());
+    assert_eq!((dispatcher.unanswered(), dispatcher.waiting()), (0, 0));
+}
