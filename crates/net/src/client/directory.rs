@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::Stream;
+use prost::Message as _;
 use rustls_pki_types::ServerName;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
@@ -180,18 +181,47 @@ impl Directory {
         let clients: Vec<_> = self.state.borrow().open.values().cloned().collect();
         let mut last = self.unreachable();
         for mut client in clients {
-            match client.list_keys(proto::ListKeysRequest { any_kind }).await {
-                Ok(reply) => return Ok(reply.into_inner().keys),
-                Err(status) => {
-                    last = ClientError {
-                        code: status.code(),
-                        message: said(&status),
-                    };
-                }
+            match list_of(&mut client, any_kind).await {
+                Ok(keys) => return Ok(keys),
+                Err(error) => last = error,
             }
         }
         Err(last)
     }
+}
+
+/// Returns the keys of one server, whose list may have many pages. A server without pages sends all at once.
+async fn list_of(
+    client: &mut CryptoserverClient<Channel>,
+    any_kind: bool,
+) -> Result<Vec<proto::Key>, ClientError> {
+    let (mut keys, mut page_token, mut bytes) = (Vec::new(), String::new(), 0);
+    for _ in 0..PAGES_MAX {
+        let asked = proto::ListKeysRequest {
+            any_kind,
+            page_size: PAGE_KEYS,
+            page_token,
+        };
+        let reply = client.list_keys(asked).await;
+        let page = reply.map_err(|status| ClientError {
+            code: status.code(),
+            message: said(&status),
+        })?;
+        let page = page.into_inner();
+        bytes += page.encoded_len();
+        if bytes > LIST_BYTES_MAX {
+            break;
+        }
+        keys.extend(page.keys);
+        if page.next_page_token.is_empty() {
+            return Ok(keys);
+        }
+        page_token = page.next_page_token;
+    }
+    Err(ClientError {
+        code: Code::Internal,
+        message: format!("the server's list of keys is longer than {LIST_BYTES_MAX} bytes"),
+    })
 }
 
 /// Returns the connection's fault that caused an error of the balancer.
@@ -358,4 +388,9 @@ fn jitter() -> f64 {
 
 const RETRY_MIN: Duration = Duration::from_millis(50);
 const RETRY_MAX: Duration = Duration::from_secs(1);
+/// The keys asked for in a page. The server sends fewer if they are long.
+const PAGE_KEYS: u32 = 1000;
+/// The most pages of a list, and the most bytes of all.
+const PAGES_MAX: usize = 4096;
+const LIST_BYTES_MAX: usize = 64 << 20;
 const LOOK_AGAIN: Duration = Duration::from_millis(20);

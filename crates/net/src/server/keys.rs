@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::fs::{self, File, Metadata};
 use std::io::Read;
+use std::ops::Bound;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
@@ -44,6 +45,13 @@ impl Keys {
     /// Returns all keys, ordered by ID.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Key)> {
         self.by_id.iter().map(|(id, entry)| (&id[..], &entry.key))
+    }
+
+    /// Returns the keys whose IDs follow this one, ordered by ID.
+    pub fn after(&self, id: &str) -> impl Iterator<Item = (&str, &Key)> {
+        let after = (Bound::Excluded(id), Bound::Unbounded);
+        let entries = self.by_id.range::<str, _>(after);
+        entries.map(|(id, entry)| (&id[..], &entry.key))
     }
 
     /// Returns the number of files in directories that are skipped, because no key can be read from them or their ID is

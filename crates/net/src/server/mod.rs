@@ -21,6 +21,7 @@ pub mod dispatch;
 pub mod items;
 pub mod key;
 pub mod keys;
+mod list;
 pub mod listener;
 mod log_limit;
 mod observe;

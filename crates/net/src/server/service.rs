@@ -25,6 +25,7 @@ use super::dispatch::{Answered, Dispatcher, Origin, Output, Refusal, Responder, 
 use super::items::{Batch, Item, ItemOf, Join, Piece};
 use super::key::Key;
 use super::keys::Keys;
+use super::list;
 use super::listener::{Activity, Backoff, ConnectionInfo, Debt};
 use super::observe::Observer;
 use super::operation::{self, Prepared};
@@ -125,11 +126,14 @@ impl Cryptoserver for Service {
         request: Request<proto::ListKeysRequest>,
     ) -> Result<Response<proto::ListKeysReply>, Status> {
         let caller = self.0.caller(&request)?;
-        let any_kind = request.get_ref().any_kind;
+        let asked = request.into_inner();
         let keys = (self.0.keys)();
-        let listed = keys.iter().map(|(_, key)| operation::listed_bytes(key));
-        let listed = REPLY_BYTES + listed.sum::<usize>();
-        let reserved = caller.account.try_reserve(None, listed);
+        let allowed = keys.after(&asked.page_token).filter(|(id, key)| {
+            // Clients of earlier versions expect a SubjectPublicKeyInfo.
+            caller.rights.allows_key(id) && (asked.any_kind || key.public_key().is_some())
+        });
+        let page = list::page(allowed, asked.page_size);
+        let reserved = caller.account.try_reserve(None, REPLY_BYTES + page.bytes);
         let outcome = if !caller.rights.allows_operation(Operation::List) {
             Err(Refusal::new(
                 Code::PermissionDenied,
@@ -138,8 +142,10 @@ impl Cryptoserver for Service {
         } else if reserved.is_none() {
             Err(no_space())
         } else {
-            Ok(Output::Bytes(Zeroizing::default()))
+            list::check(&asked).map(|()| Output::Bytes(Zeroizing::default()))
         };
+        // Its token may be long, and is in no account.
+        drop(asked);
         let note = caller.note(operation::name(Operation::List), "", false);
         let answered = Answered {
             outcome,
@@ -160,13 +166,15 @@ impl Cryptoserver for Service {
         if let Err(refusal) = outcome {
             return Err(refusal.status());
         }
-        let allowed = keys.iter().filter(|(id, key)| {
-            // Clients of earlier versions expect a SubjectPublicKeyInfo.
-            caller.rights.allows_key(id) && (any_kind || key.public_key().is_some())
-        });
-        let keys = allowed.map(|(id, key)| entry_of(id, key, caller.permissions(key)));
-        let keys = keys.collect::<Result<_, Status>>()?;
-        Ok(kept(proto::ListKeysReply { keys }, reserved))
+        let next_page_token = page.next.to_owned();
+        let listed = page.keys.into_iter();
+        let listed = listed.map(|(id, key)| list::entry_of(id, key, caller.permissions(key)));
+        let keys = listed.collect::<Result<_, Status>>()?;
+        let reply = proto::ListKeysReply {
+            keys,
+            next_page_token,
+        };
+        Ok(kept(reply, reserved))
     }
 }
 
@@ -426,30 +434,6 @@ fn of_one(outcome: Outcome, item_of: ItemOf) -> Outcome {
         Err(refusal) => Err(refusal),
     };
     item_of(bytes).map(|item| Output::Items(vec![item]))
-}
-
-/// Returns the entry of a key in a list.
-fn entry_of(id: &str, key: &Key, permissions: Vec<i32>) -> Result<proto::Key, Status> {
-    let public = key.public_key();
-    let spki = public.map(|public| public.to_spki_der()).transpose();
-    let device = key.as_rsa().and_then(|rsa| rsa.held_by());
-    let (recipient, version, algorithm) = match key {
-        Key::Private(_) => ("", 0, ""),
-        Key::Identities(identities) => (identities.recipient(), identities.version(), ""),
-        Key::Secret(key) => ("", key.version(), key.algorithm().name()),
-    };
-    Ok(proto::Key {
-        id: id.to_owned(),
-        public_key: spki
-            .map_err(|error| Status::internal(error.to_string()))?
-            .unwrap_or_default(),
-        bits: public.and_then(proto::bits_of).unwrap_or(0),
-        permissions,
-        device: device.unwrap_or_default().to_owned(),
-        recipient: recipient.to_owned(),
-        version,
-        algorithm: algorithm.to_owned(),
-    })
 }
 
 /// Creates a response that holds its reservation until it has been sent.

@@ -2,6 +2,7 @@
 
 mod examples;
 pub mod host;
+mod lists;
 mod operations;
 mod secrets;
 mod signatures;

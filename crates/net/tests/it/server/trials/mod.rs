@@ -30,7 +30,7 @@ use tonic::{Code, Status};
 use super::host::{EVERYTHING, KEYS, key};
 
 /// Returns the configuration of a server without TLS, on which every client is `anonymous` and may do everything.
-fn plaintext(top: &str, rest: &str) -> Config {
+pub(super) fn plaintext(top: &str, rest: &str) -> Config {
     let text = format!(
         "listen = [\"127.0.0.1:0\"]\nplaintext = true\n{top}\n{EVERYTHING}\n\
          [[key]]\nfile = \"rsa1024.pem\"\n[[key]]\nfile = \"rsa2048.pem\"\n\
@@ -40,7 +40,7 @@ fn plaintext(top: &str, rest: &str) -> Config {
 }
 
 /// Connects like a foreign client, with only a channel of tonic's.
-async fn connect(server: &Server) -> CryptoserverClient<Channel> {
+pub(super) async fn connect(server: &Server) -> CryptoserverClient<Channel> {
     CryptoserverClient::new(channel(server).await).max_decoding_message_size(16 << 20)
 }
 
@@ -129,7 +129,7 @@ fn tally(replies: &[proto::Reply], ids: std::ops::Range<u64>) -> HashMap<Code, u
     tally
 }
 
-async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
+pub(super) async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
     let done = tokio::time::timeout(LIMIT, future).await;
     done.unwrap_or_else(|_| panic!("never: {what}"))
 }

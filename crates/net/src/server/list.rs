@@ -1,0 +1,121 @@
+//! Lists of keys, whole or page by page.
+//!
+//! The keys of a page follow the one that its token names, in the order of their IDs. So a list that continues while keys come
+//! and go has each key once that was there all the time.
+
+use tonic::{Code, Status};
+
+use super::config::ID_BYTES_MAX;
+use super::dispatch::Refusal;
+use super::key::Key;
+use super::operation;
+use crate::proto;
+
+/// A page of a list.
+pub(super) struct Page<'a> {
+    pub(super) keys: Vec<(&'a str, &'a Key)>,
+    /// The most bytes of the reply's keys.
+    pub(super) bytes: usize,
+    /// The token of the next page; empty without one.
+    pub(super) next: &'a str,
+}
+
+/// Checks the token of a request, which is the last ID of a page.
+///
+/// # Errors
+/// INVALID_ARGUMENT if it is longer than any ID.
+pub(super) fn check(asked: &proto::ListKeysRequest) -> Result<(), Refusal> {
+    match asked.page_token.len() <= ID_BYTES_MAX {
+        true => Ok(()),
+        false => Err(Refusal::new(
+            Code::InvalidArgument,
+            "page_token is none of this server: send next_page_token of the last reply",
+        )),
+    }
+}
+
+/// Returns the first keys of an ordered list, as many as fit into a page; all of them if `page_size` is 0.
+pub(super) fn page<'a>(keys: impl Iterator<Item = (&'a str, &'a Key)>, page_size: u32) -> Page<'a> {
+    let (keys_max, bytes_max) = match page_size {
+        0 => (usize::MAX, usize::MAX),
+        some => (some as usize, PAGE_BYTES_MAX),
+    };
+    let mut page = Page {
+        keys: Vec::new(),
+        bytes: 0,
+        next: "",
+    };
+    for (id, key) in keys {
+        let bytes = page.bytes + operation::listed_bytes(key);
+        if page.keys.len() == keys_max || !page.keys.is_empty() && bytes > bytes_max {
+            page.next = page.keys.last().map_or("", |(last, _)| last);
+            break;
+        }
+        page.keys.push((id, key));
+        page.bytes = bytes;
+    }
+    page
+}
+
+/// Returns the entry of a key in a list.
+pub(super) fn entry_of(id: &str, key: &Key, permissions: Vec<i32>) -> Result<proto::Key, Status> {
+    let public = key.public_key();
+    let spki = public.map(|public| public.to_spki_der()).transpose();
+    let device = key.as_rsa().and_then(|rsa| rsa.held_by());
+    let (recipient, version, algorithm) = match key {
+        Key::Private(_) => ("", 0, ""),
+        Key::Identities(identities) => (identities.recipient(), identities.version(), ""),
+        Key::Secret(key) => ("", key.version(), key.algorithm().name()),
+    };
+    Ok(proto::Key {
+        id: id.to_owned(),
+        public_key: spki
+            .map_err(|error| Status::internal(error.to_string()))?
+            .unwrap_or_default(),
+        bits: public.and_then(proto::bits_of).unwrap_or(0),
+        permissions,
+        device: device.unwrap_or_default().to_owned(),
+        recipient: recipient.to_owned(),
+        version,
+        algorithm: algorithm.to_owned(),
+    })
+}
+
+/// The most bytes of a page: a part of what any client may have under way.
+const PAGE_BYTES_MAX: usize = 512 << 10;
+
+#[cfg(test)]
+mod tests {
+    use oarlock::keys::{Curve, KeyType, PrivateKey};
+
+    use super::*;
+
+    #[test]
+    fn pages_have_all_keys_once_in_order() {
+        let key = PrivateKey::generate(KeyType::Ec(Curve::P256)).unwrap();
+        let key = Key::from(key);
+        let ids: Vec<_> = (0..2000).map(|number| format!("{number:04}")).collect();
+        let after = |token: &str| {
+            let start = ids.partition_point(|id| id.as_str() <= token);
+            ids[start..].iter().map(|id| (&id[..], &key))
+        };
+        // By number, by bytes, and all at once.
+        let by_bytes = PAGE_BYTES_MAX / operation::listed_bytes(&key);
+        for (page_size, first) in [(7, 7), (u32::MAX, by_bytes), (2000, by_bytes), (0, 2000)] {
+            let (mut seen, mut token) = (Vec::new(), String::new());
+            loop {
+                let page = page(after(&token), page_size);
+                assert!(!page.keys.is_empty() && page.keys.len() <= first);
+                assert_eq!(page.bytes, page.keys.len() * operation::listed_bytes(&key));
+                seen.extend(page.keys.iter().map(|(id, _)| (*id).to_owned()));
+                if page.next.is_empty() {
+                    break;
+                }
+                assert_eq!(page.keys.len(), first);
+                token = page.next.to_owned();
+            }
+            assert_eq!(seen, ids, "{page_size}");
+        }
+        assert!(page(std::iter::empty(), 1).next.is_empty());
+    }
+}
