@@ -220,7 +220,11 @@ impl State {
         self.shapes.push(ShapeEntry {
             kind: kind.clone(),
             origin,
-            is_long: matches!(kind, Kind::Power(shape) if is_long(shape)),
+            is_long: match kind {
+                Kind::Power(shape) => is_long(shape),
+                Kind::Part(class) => class.is_long(),
+                Kind::Signature(_) => false,
+            },
             offers,
         });
         self.shape_ids.insert(key, id);

@@ -112,6 +112,11 @@ impl TimeClass {
         }
     }
 
+    /// Whether a part of this class takes longer than parts do that can be cut: it is one item that does.
+    pub(super) fn is_long(self) -> bool {
+        u128::from(self.us()) > PART_TIME.as_micros()
+    }
+
     /// Returns the most parts that a worker takes at once.
     pub(super) fn batch_max(self) -> usize {
         (BATCH_US / self.us()).clamp(1, 8) as usize
@@ -234,7 +239,11 @@ mod tests {
             .pieces
             .iter()
             .map(|piece| match piece {
-                Piece::Part(part) => (part.compute("cpu").unwrap(), part.class().us()),
+                Piece::Part(part) => {
+                    // Only the item that is longer than a part counts as long.
+                    assert_eq!(part.class().is_long(), part.class().us() == 4096);
+                    (part.compute("cpu").unwrap(), part.class().us())
+                }
                 other => panic!("{other:?}"),
             })
             .collect();

@@ -339,3 +339,30 @@ fn a_panic_fails_a_part_and_no_worker() {
     assert!(answers.recv_timeout(MINUTE).unwrap().outcome.is_ok());
     assert_eq!((dispatcher.unanswered(), dispatcher.waiting()), (0, 0));
 }
+
+/// An item that takes longer than a part may, such as a stanza for the hybrid with 64 versions, keeps no short request
+/// waiting on a device of one worker.
+#[test]
+fn an_item_that_cannot_be_cut_keeps_nobody_waiting() {
+    let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
+    let dispatcher = Dispatcher::start(vec![host("one", 1, || None)], BOUNDS).unwrap();
+    let [slow, modest] = [(); 2].map(|()| dispatcher.add_client(1));
+    let held = Arc::clone(&gate);
+    let long = one(
+        &dispatcher,
+        slow,
+        Duration::from_micros(64 * 200),
+        move || {
+            held.pass();
+            item()
+        },
+    );
+    oarlock_testing::until("a worker has it", || dispatcher.waiting() == 0);
+    let made = signatures(&dispatcher, modest, &key(), 0..3);
+    for _ in 0..3 {
+        assert!(made.recv_timeout(MINUTE).unwrap().1.outcome.is_ok());
+    }
+    assert!(long.try_recv().is_err());
+    gate.open();
+    assert!(long.recv_timeout(MINUTE).unwrap().outcome.is_ok());
+}
