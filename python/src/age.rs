@@ -7,11 +7,13 @@ pub use self::keys::is_secret;
 pub use self::parts::{AgeHeader, AgeIdentities, AgeKey, AgePayload};
 
 use std::fs::File;
+use std::io;
 use std::os::fd::{BorrowedFd, RawFd};
 
 use oarlock::Accelerator;
 use oarlock_file::Error;
 use oarlock_file::age::{Reader, Writer};
+use oarlock_net::client::ClientError;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use zeroize::Zeroizing;
@@ -20,7 +22,7 @@ use crate::buffer::{Input, Output};
 use crate::engine::accelerator;
 use crate::exclusive::{Exclusive, LeftByParent};
 use crate::failure::{FileError, ServerError};
-use crate::remote::{RemoteIdentity, Unanswered};
+use crate::remote::RemoteIdentity;
 
 /// The plaintext of an age file in a regular file.
 #[pyclass(frozen, module = "oarlock._oarlock")]
@@ -169,6 +171,12 @@ fn duplicate(descriptor: RawFd) -> PyResult<File> {
     Ok(File::from(borrowed.try_clone_to_owned()?))
 }
 
+/// Whether a server gave no answer, which it may give later.
+fn is_passing(cause: &io::Error) -> bool {
+    let error = cause.get_ref().and_then(|it| it.downcast_ref());
+    error.is_some_and(ClientError::may_pass)
+}
+
 /// Returns the exception for an error: `OSError` if the system refused to read or write.
 fn failed(error: &Error) -> PyErr {
     match error {
@@ -178,9 +186,7 @@ fn failed(error: &Error) -> PyErr {
                 None => PyOSError::new_err(error.to_string()),
             }
         }
-        Error::Identity(::age::DecryptError::Io(cause))
-            if cause.get_ref().is_some_and(|it| it.is::<Unanswered>()) =>
-        {
+        Error::Identity(::age::DecryptError::Io(cause)) if is_passing(cause) => {
             ServerError::new_err(error.to_string())
         }
         Error::NoRecipient => {

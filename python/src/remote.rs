@@ -5,7 +5,7 @@
 
 mod identity;
 
-pub use self::identity::{RemoteIdentity, Unanswered};
+pub use self::identity::RemoteIdentity;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -9,6 +9,7 @@ mod connection;
 mod device;
 mod directory;
 mod handshake;
+mod identity;
 mod items;
 mod job;
 mod page;
@@ -16,6 +17,7 @@ mod settings;
 
 pub use self::call::Client;
 pub use self::device::RemoteDevice;
+pub use self::identity::RemoteIdentity;
 pub use self::items::{FileKey, Made};
 pub use self::page::{PageDevice, PageFigures, PageRequests, SERIES_MAX};
 pub use self::settings::{CallOptions, ClientError, Fallback, Settings};

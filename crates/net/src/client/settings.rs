@@ -89,6 +89,16 @@ pub struct ClientError {
     pub message: String,
 }
 
+impl ClientError {
+    /// Whether the same request may succeed later: no server could be reached, or none had time or room.
+    pub fn may_pass(&self) -> bool {
+        matches!(
+            self.code,
+            Code::DeadlineExceeded | Code::ResourceExhausted | Code::Unavailable
+        )
+    }
+}
+
 impl fmt::Display for ClientError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
