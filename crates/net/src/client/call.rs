@@ -151,7 +151,8 @@ impl Client {
         self.list(false).await
     }
 
-    /// Lists them together with those that have no SubjectPublicKeyInfo: identities of age.
+    /// Lists them together with those that have no SubjectPublicKeyInfo: identities of age, and secret keys. The entry of a
+    /// secret key has its algorithm and its version, and nothing of the key itself.
     ///
     /// # Errors
     /// The same as for [`call`](Self::call).
