@@ -16,10 +16,12 @@ import oarlock
 from oarlock._oarlock import AgeHeader, AgeIdentities, AgeKey
 from oarlock.command import find_command
 from oarlock.ray import JobError, headers
+from oarlock.ray.job import _Job, _Upload
 from oarlock.ray.local import LocalStore
 from oarlock.ray.manifest import LINE_BYTES_MAX
-from oarlock.ray.objects import FOLDER, Changed, Failed
-from oarlock.ray.worker import Item
+from oarlock.ray.names import fold
+from oarlock.ray.objects import FOLDER, Changed, Entry, Failed
+from oarlock.ray.worker import Fault, Item, Sealed, Settings, Worker
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
@@ -319,6 +321,138 @@ def test_files_that_change_while_they_are_read(tmp_path):
     with pytest.raises(Failed, match="regular"):
         with store.open(entry):
             pass
+
+
+def change_unseen(file):
+    """Change a file, and not its length or time of modification."""
+    before = file.stat()
+    with open(file, "r+b") as opened:
+        first = opened.read(1)
+        opened.seek(0)
+        opened.write(bytes([first[0] ^ 1]))
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert file.stat().st_mtime_ns == before.st_mtime_ns
+
+
+def test_a_change_with_the_time_of_modification_put_back(tmp_path):
+    file = tmp_path / "file"
+    file.write_bytes(b"12345")
+    store = LocalStore(tmp_path)
+    entry = store.stat("file")
+    time.sleep(0.02)
+    change_unseen(file)
+    with pytest.raises(Changed):
+        with store.open(entry):
+            pass
+    # Another file under the name, with all times of the first one that a program can set.
+    entry = store.stat("file")
+    other = tmp_path / "other"
+    other.write_bytes(b"54321")
+    os.utime(other, ns=(0, int(entry.etag, 16)))
+    os.rename(other, file)
+    assert not store.stat("file").is_same(entry)
+
+
+@pytest.mark.parametrize("is_settled", [True, False])
+def test_no_nonce_meets_two_plaintexts(tmp_path, is_settled):
+    """A range that is tried again, of a file that has changed in the meantime."""
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "sealed").mkdir()
+    file = tmp_path / "plain" / "file"
+    file.write_bytes(bytes(4 * CHUNK))
+    recipient = AgeIdentities.generate().recipient
+    folders = (str(tmp_path / "plain"), str(tmp_path / "sealed"))
+    worker = Worker(Settings("encrypt", *folders, None, (recipient,), False, None, 2))
+    worker._target.create()
+    entry = worker._source.stat("file")._replace(is_settled=is_settled)
+    key, nonce = AgeKey(), os.urandom(16)
+    sealed = Sealed(key.wrap([worker.begin()[0]]), nonce, 0)
+    item = Item(entry, "file.age", sealed=sealed)
+    upload = worker._target.begin(item.path, 1 << 20, 2)
+    part, written = worker._target.part, []
+
+    def failing(*arguments):
+        sink = part(*arguments)
+
+        def write(views):
+            written.append(b"".join(views))
+            time.sleep(0.02)
+            change_unseen(file)
+            raise OSError(5, "not this time")
+
+        sink.write = write
+        return sink
+
+    worker._target.part = failing
+    fault = worker.range(item, upload, 1, bytes(200))
+    assert len(written) == 1
+    assert fault.kind == ("changed" if is_settled else "again")
+
+
+def test_a_change_between_read_and_seal_is_noticed(tmp_path):
+    (tmp_path / "sealed").mkdir()
+    file = tmp_path / "file"
+    file.write_bytes(bytes(4 * CHUNK))
+    recipient = AgeIdentities.generate().recipient
+    worker = Worker(Settings("encrypt", str(tmp_path), str(tmp_path / "sealed"), None, (recipient,), False, None, 2))
+    worker._target.create()
+    item = Item(worker._source.stat("file"), "file.age", sealed=Sealed(AgeKey().wrap([worker.begin()[0]]), bytes(16), 0))
+    upload = worker._target.begin(item.path, 1 << 20, 2)
+    opened, part, written = worker._source.source, worker._target.part, []
+
+    def source(entry):
+        found = opened(entry)
+        read = found.read
+
+        def late(views, position):
+            time.sleep(0.02)
+            change_unseen(file)
+            read(views, position)
+
+        found.read = late
+        return found
+
+    def sink(*arguments):
+        found = part(*arguments)
+        found.write = written.append
+        return found
+
+    worker._source.source, worker._target.part = source, sink
+    assert worker.range(item, upload, 1, bytes(200)).kind == "changed"
+    assert not written
+
+
+@pytest.mark.parametrize("is_settled", [True, False])
+def test_a_changed_source_gets_another_file_key(keys, tmp_path, rng, monkeypatch, is_settled):
+    path, _, recipient = keys[0]
+    (tmp_path / "plain").mkdir()
+    file = tmp_path / "plain" / "file"
+    file.write_bytes(rng.randbytes(5 * CHUNK))
+    # As if the file had been there for long, or not.
+    monkeypatch.setattr("oarlock.ray.local._SETTLED_NS", -(10**12) if is_settled else 10**12)
+    uploads, failures, answer = [], [1], _Job._range_done
+
+    def begun(self, *arguments):
+        uploads.append(self)
+        _Upload.__init__(self, *arguments)
+
+    def failing(self, unit, given):
+        if failures:
+            failures.pop()
+            if is_settled:
+                change_unseen(file)
+            given = Fault(unit.long.item.entry, "the connection broke", "again")
+        return answer(self, unit, given)
+
+    monkeypatch.setattr("oarlock.ray.job._Upload", type("Spied", (_Upload,), {"__init__": begun}))
+    monkeypatch.setattr(_Job, "_range_done", failing)
+    done = job("encrypt", tmp_path / "plain", tmp_path / "sealed", recipients=(recipient,), range_chunks=2)
+    assert (done.done, done.failed) == (1, 0) and done.retries
+    first, second = uploads
+    assert first.prologue != second.prologue and first._nonce != second._nonce
+    with oarlock.open(tmp_path / "sealed" / "file.age", identity=path) as opened:
+        assert opened.read() == file.read_bytes()
+    assert is_clean(tmp_path / "sealed")
 
 
 def test_a_file_that_keeps_growing_is_not_put_out(keys, tmp_path, rng):

@@ -34,7 +34,7 @@ from .manifest import Manifest
 from .objects import CHUNK_BYTES, NONCE_BYTES, RANGE_CHUNKS, Changed, Entry, Failed, JobError, sealed_bytes
 from .plan import Headers, Long, Planner, source_of
 from .stores import store
-from .worker import Done, Fault, Sealed, Settings, Worker
+from .worker import Done, Fault, Sealed, Settings, Worker, is_repeatable
 
 _CALLS_PER_WORKER = 2
 _ATTEMPTS = 4
@@ -476,7 +476,8 @@ class _Job:
         entry = upload.item.entry
         if isinstance(answer, Fault):
             unit.attempts += 1
-            if answer.kind == "again" and unit.attempts < _ATTEMPTS and upload.fault is None:
+            may_repeat = unit.attempts < _ATTEMPTS and is_repeatable(self._options.command, entry)
+            if answer.kind == "again" and may_repeat and upload.fault is None:
                 self._summary.retries += 1
                 self._units.appendleft(unit)
                 return

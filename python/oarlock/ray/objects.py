@@ -31,6 +31,23 @@ class Entry(NamedTuple):
     etag: str
     #: Permissions of a file.
     mode: int | None = None
+    #: Tells this version from others of the same size and ``etag``, within a job: a copy of a file has another stamp. What is
+    #: not known is 0 or empty.
+    stamp: tuple = ()
+    #: Whether any later change shows. It may not if the clock that stamps files has not ticked since the last one.
+    is_settled: bool = True
+
+    def is_same(self, other):
+        """Whether both are one version of an object."""
+        is_alike = (self.size, self.etag) == (other.size, other.etag)
+        return is_alike and all(one == two or not one or not two for one, two in zip(self.stamp, other.stamp))
+
+
+class Replaced(NamedTuple):
+    """The version of an object that an upload takes the place of, and how the new one begins."""
+
+    etag: str
+    header: bytes
 
 
 class Unlisted(NamedTuple):

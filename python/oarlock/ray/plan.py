@@ -175,6 +175,9 @@ class Planner:
             if not is_ours and not self._options.overwrite:
                 raise Foreign("the destination has it, and not from an earlier job: --overwrite replaces it")
         if command == "encrypt":
+            if entry.size > self._options.range_chunks * CHUNK_BYTES:
+                # Its ranges are read at different times.
+                entry = self._source.pinned(entry)
             return Member(Item(entry, path), None)
         # A job that was killed after it had given the object a new header knows that one.
         done = known["header"] if known and self._options.in_place and known["recipients"] == self._recipients else None

@@ -18,6 +18,8 @@ _PARTS_MAX = 10_000
 _COPY_BYTES_MIN = 8 << 20
 #: Bytes of a part that the store copies itself. S3 allows 5 GiB.
 _COPY_BYTES_MAX = 1 << 30
+#: Statuses of stores that do not know a condition.
+_UNSUPPORTED = (400, 501)
 _PART_BYTES_MAX = sealed_bytes(RANGE_BYTES) + (1 << 20)
 
 
@@ -82,7 +84,16 @@ class S3Store:
             found = self._fs.call_s3("head_object", **self._place(path))
         except FileNotFoundError:
             return None
-        return Entry(path, found["ContentLength"], found["ETag"].strip('"'))
+        return Entry(path, found["ContentLength"], found["ETag"].strip('"'), stamp=_stamp(found))
+
+    def pinned(self, entry):
+        """Return an entry of a listing with what tells its version from all others: in a bucket with versions, their names."""
+        now = self.stat(entry.path)
+        if now is None:
+            raise Failed(VANISHED)
+        if not now.is_same(entry):
+            raise Changed("it changed while it was read")
+        return now
 
     @contextlib.contextmanager
     def open(self, entry):
@@ -245,7 +256,7 @@ class S3Store:
             raise Failed("the name has '.' or '..' between slashes, which not all clients of S3 keep")
         return {"Bucket": self._bucket, "Key": key}
 
-    def _get(self, place, **options):
+    def _get(self, place, version="", **options):
         import aiohttp
         import s3fs.core
         from fsspec.asyn import sync
@@ -253,6 +264,8 @@ class S3Store:
         async def get():
             for attempt in range(_ATTEMPTS):
                 answer = await self._fs._call_s3("get_object", **place, **options)
+                if version and answer.get("VersionId", version) != version:
+                    raise Changed("it changed while it was read")
                 try:
                     async with answer["Body"] as body:
                         return await body.read()
@@ -285,13 +298,17 @@ class _Source:
         with _changes(self.entry):
             place = self._store._place(self.entry.path)
             span = f"bytes={position}-{position + length - 1}"
-            data = self._store._get(place, Range=span, IfMatch=f'"{self.entry.etag}"')
+            version = self.entry.stamp[0] if self.entry.stamp else ""
+            data = self._store._get(place, version, Range=span, IfMatch=f'"{self.entry.etag}"')
         if len(data) != length:
             raise OSError(f"the store sent {len(data)} bytes of {length}")
         data, start = memoryview(data), 0
         for view in views:
             view[:] = data[start : start + len(view)]
             start += len(view)
+
+    def check(self):
+        """Nothing to do: each request names the version."""
 
 
 class _Sink:
@@ -345,3 +362,25 @@ def _changes(entry):
         if answer.get("ResponseMetadata", {}).get("HTTPStatusCode") in (412, 416):
             raise Changed("it changed while it was read") from None
         raise
+
+
+def _is_conditional(request):
+    """Whether a store refuses a request whose condition is false."""
+    try:
+        request()
+    except OSError as error:
+        if _status(error) in (412, *_UNSUPPORTED):
+            return _status(error) == 412
+        raise
+    return False
+
+
+def _status(error):
+    """Return the status of HTTP that an exception of s3fs stands for."""
+    answer = getattr(error.__cause__, "response", {})
+    return answer.get("ResponseMetadata", {}).get("HTTPStatusCode")
+
+
+def _stamp(answer):
+    version = answer.get("VersionId")
+    return (version,) if version and version != "null" else ()

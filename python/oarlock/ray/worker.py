@@ -142,11 +142,12 @@ class Worker:
                 finally:
                     sink.close()
 
-        return self._guarded(item, work, commits=False)
+        attempts = _ATTEMPTS if is_repeatable(self._settings.command, item.entry) else 1
+        return self._guarded(item, work, False, attempts)
 
-    def _guarded(self, item, work, commits):
+    def _guarded(self, item, work, commits, attempts=_ATTEMPTS):
         """Process an object. What fails for a reason that may pass is tried again after a while."""
-        for attempt in range(_ATTEMPTS):
+        for attempt in range(attempts):
             try:
                 return work(item, commits)
             except (Failed, FileError, ValueError) as error:
@@ -164,7 +165,7 @@ class Worker:
                     return Fault(item.entry, error.strerror, "failed")
             except Exception as error:
                 fault = error
-            if attempt + 1 < _ATTEMPTS:
+            if attempt + 1 < attempts:
                 time.sleep(0.1 * 2**attempt * (0.5 + random.random()))
         return Fault(item.entry, f"{type(fault).__name__}: {fault}", "again")
 
@@ -187,7 +188,7 @@ class Worker:
         if is_in_place and isinstance(self._target, LocalStore):
             # Others of the group were copied since.
             now = self._source.stat(begun.entry.path)
-            if now is None or (now.size, now.etag) != (begun.entry.size, begun.entry.etag):
+            if now is None or not now.is_same(begun.entry):
                 raise Changed("it changed while it was read")
         output = self._target.commit(begun.upload, begun.parts, begun.mode, is_synced)
         return Done(begun.entry, output, begun.sha256)
@@ -291,8 +292,11 @@ class Worker:
         return self._identity.unwrap(AgeHeader.parse(sealed.header)).payload(sealed.nonce)
 
     def _seal(self, source, sink, payload, begin, end, digest=None):
-        """Seal the plaintext between two positions. The source must not change between two attempts with one key, which would
-        seal a chunk twice under one nonce: it is opened by its version."""
+        """Seal the plaintext between two positions.
+
+        A range is sealed by the object's key at each attempt, and another plaintext must not meet the nonces of the first
+        one. So the source is checked to be the version of the entry before each piece of it is sealed.
+        """
         size, buffer = source.entry.size, None
         while True:
             plain = min(source.piece_chunks * CHUNK_BYTES, end - begin)
@@ -300,6 +304,7 @@ class Worker:
             buffer = memoryview(bytearray(length)) if buffer is None else buffer[:length]
             views = _chunks(buffer)
             source.read(views, begin)
+            source.check()
             if digest is not None:
                 for view in views:
                     digest.update(view)
@@ -325,6 +330,14 @@ class Worker:
                     digest.update(view)
             sink.write(views)
             position += length
+
+
+def is_repeatable(command, entry):
+    """Whether a range of an object may be tried again with the object's key.
+
+    If a change of the source might not show, its other content would be sealed under the same nonces.
+    """
+    return command != "encrypt" or entry.is_settled
 
 
 class _Begun(NamedTuple):
