@@ -137,6 +137,9 @@ def run(options: Options, progress: Callable[[Summary], Any] | None = None) -> S
             )
         if options.command == "rotate":
             summary.notes.append(ROTATION_NOTE)
+        if writes and options.in_place and hasattr(target, "without_conditions"):
+            warning = target.without_conditions()
+            summary.notes += [warning] if warning else []
         if writes and hasattr(target, "remove_incomplete"):
             target.remove_incomplete(lambda path: manifest.known(source_of(options.command, path)) is not None)
         planner = Planner(options, source, target, manifest, unwrapper)

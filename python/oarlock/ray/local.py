@@ -111,8 +111,9 @@ class LocalStore:
 
     # Writing: a temporary file in the job's folder, which gets its name when it is complete.
 
-    def begin(self, path, size, parts):
+    def begin(self, path, size, parts, replaced=None):
         """Begin an object of a length, in a number of parts. None is one after the other, as many as the store likes.
+        ``replaced`` is the only version that it may take the place of, if that matters.
 
         Return what the other methods, on any machine, need to know of it.
         """

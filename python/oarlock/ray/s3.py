@@ -101,28 +101,27 @@ class S3Store:
 
     # Writing: one request, or an upload of parts. Either way the object appears when it is complete.
 
-    def begin(self, path, size, parts):
+    def begin(self, path, size, parts, replaced=None):
         place = self._place(path)
         if parts == 1 or (parts is None and size <= _COPY_BYTES_MIN):
-            return (path, size, None, False)
+            return (path, size, None, False, replaced)
         if parts is not None and parts > _PARTS_MAX:
             raise Failed(f"it is cut into {parts} parts, and an upload has at most {_PARTS_MAX}: give a larger range_chunks")
-        return (path, size, self._fs.call_s3("create_multipart_upload", **place)["UploadId"], parts is None)
+        identifier = self._fs.call_s3("create_multipart_upload", **place)["UploadId"]
+        return (path, size, identifier, parts is None, replaced)
 
     def part(self, upload, number, offset):
         return _Sink(self, upload, number)
 
     def commit(self, upload, parts, mode=None, is_synced=False):
-        path, size, identifier, _ = upload
-        place = self._place(path)
+        path, size, identifier, _, _ = upload
         if identifier is None:
             (etag,) = parts
         else:
             parts = sorted(parts)
             listed = {"Parts": [{"PartNumber": number, "ETag": etag} for number, etag in parts]}
-            arguments = {**place, "UploadId": identifier, "MultipartUpload": listed}
             try:
-                etag = self._fs.call_s3("complete_multipart_upload", **arguments)["ETag"]
+                etag = self._put(upload, "complete_multipart_upload", UploadId=identifier, MultipartUpload=listed)
             except FileNotFoundError:
                 # A request that was repeated finds what it did the first time.
                 digests = b"".join(bytes.fromhex(etag.strip('"')) for _, etag in parts)
@@ -131,6 +130,64 @@ class S3Store:
                 if found is None or found.etag != etag:
                     raise
         return Entry(path, size, etag.strip('"'))
+
+    def _put(self, upload, method, **arguments):
+        """Send the request with which an object appears. Return its ETag.
+
+        Where it replaces a version, the store is asked to compare ETags. Not all stores can, so they are compared here too,
+        just before; what another program writes between this look and the request is lost in such a store.
+        """
+        path, size, _, _, replaced = upload
+        arguments |= self._place(path)
+        if replaced is None:
+            return self._fs.call_s3(method, **arguments)["ETag"]
+        now = self.stat(path)
+        if now is None:
+            raise Failed(VANISHED)
+        if now.etag != replaced.etag:
+            raise Changed("it was replaced by another program")
+        try:
+            return self._fs.call_s3(method, **arguments, IfMatch=f'"{replaced.etag}"')["ETag"]
+        except OSError as error:
+            if _status(error) in _UNSUPPORTED:
+                return self._fs.call_s3(method, **arguments)["ETag"]
+            if _status(error) != 412:
+                raise
+        # A request that was repeated meets what it did the first time. No two headers are the same.
+        now = self.stat(path)
+        begins = {"Range": f"bytes=0-{len(replaced.header) - 1}"}
+        if now is None or now.size != size or self._get(self._place(path), **begins) != replaced.header:
+            raise Changed("it was replaced by another program")
+        return now.etag
+
+    def without_conditions(self):
+        """Return a sentence about objects whose replacement the store does not make conditional, or None.
+
+        The caller holds the lock. Its object is written once more, on a condition that is false.
+        """
+        place, condition = self._own("lock"), {"IfMatch": f'"{"0" * 32}"'}
+        body = self._get(place)
+
+        def put():
+            self._fs.call_s3("put_object", **place, Body=body, **condition)
+
+        def upload():
+            part = {"UploadId": self._fs.call_s3("create_multipart_upload", **place)["UploadId"]}
+            etag = self._fs.call_s3("upload_part", **place, **part, PartNumber=1, Body=body)["ETag"]
+            listed = {"Parts": [{"PartNumber": 1, "ETag": etag}]}
+            try:
+                self._fs.call_s3("complete_multipart_upload", **place, **part, MultipartUpload=listed, **condition)
+            finally:
+                with contextlib.suppress(Exception):
+                    self._fs.call_s3("abort_multipart_upload", **place, **part)
+
+        sizes = [name for name, request in (("short", put), ("long", upload)) if not _is_conditional(request)]
+        if not sizes:
+            return None
+        return (
+            f"{self.url} does not compare ETags when {' and '.join(sizes)} objects are written: one that another program "
+            "replaces in the moment between the job's look and its write is lost"
+        )
 
     def sync(self, uploads):
         return False
@@ -332,11 +389,11 @@ class _Sink:
             self.flush()
 
     def flush(self):
-        arguments = {**self._store._place(self.upload[0]), "Body": self._data}
-        self._data = bytearray()
+        data, self._data = self._data, bytearray()
         if self.upload[2] is None:
-            self.parts.append(self._store._fs.call_s3("put_object", **arguments)["ETag"])
+            self.parts.append(self._store._put(self.upload, "put_object", Body=data))
         else:
+            arguments = {**self._store._place(self.upload[0]), "Body": data}
             part = {"UploadId": self.upload[2], "PartNumber": self.number}
             self.parts.append((self.number, self._store._fs.call_s3("upload_part", **arguments, **part)["ETag"]))
             self.number += 1
@@ -358,8 +415,7 @@ def _changes(entry):
     except FileNotFoundError:
         raise Failed(VANISHED) from None
     except OSError as error:
-        answer = getattr(error.__cause__, "response", {})
-        if answer.get("ResponseMetadata", {}).get("HTTPStatusCode") in (412, 416):
+        if _status(error) in (412, 416):
             raise Changed("it changed while it was read") from None
         raise
 

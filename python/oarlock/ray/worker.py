@@ -27,6 +27,7 @@ from .objects import (
     Entry,
     Failed,
     JobError,
+    Replaced,
     plain_bytes,
     sealed_bytes,
 )
@@ -96,6 +97,7 @@ class Worker:
         self._identity = AgeIdentities.generate()
         self._source = store(settings.source, settings.endpoint)
         self._target = store(settings.target, settings.endpoint)
+        self._is_in_place = self._source.contains(self._target) and self._target.contains(self._source)
         self._parallel = max(self._source.parallel, self._target.parallel)
         self._threads = ThreadPoolExecutor(self._parallel) if self._parallel > 1 else None
         self._range_chunks = settings.range_chunks
@@ -184,8 +186,7 @@ class Worker:
         return results
 
     def _commit(self, begun, is_synced=False):
-        is_in_place = self._source.contains(self._target) and self._target.contains(self._source)
-        if is_in_place and isinstance(self._target, LocalStore):
+        if self._is_in_place and isinstance(self._target, LocalStore):
             # Others of the group were copied since.
             now = self._source.stat(begun.entry.path)
             if now is None or not now.is_same(begun.entry):
@@ -195,7 +196,8 @@ class Worker:
 
     def _output(self, item, size, parts, write, commits):
         """Write an object of a length in parts, by ``write(upload)``, which returns them and a digest."""
-        upload = self._target.begin(item.path, size, parts)
+        replaced = Replaced(item.entry.etag, item.header) if self._is_in_place else None
+        upload = self._target.begin(item.path, size, parts, replaced)
         try:
             written, sha256 = write(upload)
             begun = _Begun(item.entry, upload, written, item.entry.mode, sha256)
