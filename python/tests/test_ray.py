@@ -244,6 +244,70 @@ def test_names(keys, tmp_path):
     assert tree(tmp_path / "opened") == {name: b"content of " + name for name in names}
 
 
+class FoldingStore(LocalStore):
+    """A folder as of a system that does not tell letter case apart."""
+
+    def folds_case(self):
+        return True
+
+    def stat(self, path):
+        for entry in self.list():
+            if isinstance(entry, Entry) and fold(entry.path) == fold(path):
+                return entry._replace(path=path)
+        return None
+
+
+def test_names_that_differ_in_case(keys, tmp_path, monkeypatch):
+    path, _, recipient = keys[0]
+    root = tmp_path / "plain"
+    root.mkdir()
+    names = ["Report", "report", "e\u0301", "\xc9", "other", "deep/A", "Deep/a"]
+    for name in names:
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text(name)
+    # Skipped, so that their names are not used.
+    (root / "x.tmp").symlink_to("/etc/passwd")
+    (root / "X.tmp").symlink_to("/etc/passwd")
+    made = {}
+
+    def store_of(url, endpoint=None):
+        made[url] = (FoldingStore if "folding" in url else LocalStore)(url)
+        return made[url]
+
+    monkeypatch.setattr("oarlock.ray.job.store", store_of)
+    # Twice, because the second run may not take the first one's outputs for those of the other names.
+    for done_count in (4, 0):
+        done = job("encrypt", root, tmp_path / "folding", recipients=(recipient,), overwrite=done_count == 0)
+        assert (done.done, done.failed, done.skipped) == (done_count, 3, 2), done
+        assert len(tree(tmp_path / "folding")) == 4
+        for name, reason in done.failures:
+            other = next(one for one in names if one != name and fold(one) == fold(name))
+            assert repr(other) in reason and "upper and lower case" in reason
+            assert not (tmp_path / "folding" / f"{name}.age").exists()
+            with oarlock.open(tmp_path / "folding" / f"{other}.age", identity=path) as opened:
+                assert opened.read() == other.encode()
+    # Files that are skipped have no outputs, so that only names with the suffix count.
+    (tmp_path / "folding" / "readme").touch()
+    (tmp_path / "folding" / "README").touch()
+    done = job("decrypt", tmp_path / "folding", tmp_path / "folding-opened", identities=(path,))
+    assert (done.done, done.failed, done.skipped) == (4, 0, 2)
+    done = job("encrypt", root, tmp_path / "telling", recipients=(recipient,))
+    assert (done.done, done.failed) == (len(names), 0)
+
+
+def test_how_letter_case_is_told_apart(tmp_path, monkeypatch):
+    store = LocalStore(tmp_path)
+    assert not store.folds_case()
+    store.create()
+    assert not store.folds_case()
+    (tmp_path / FOLDER.upper()).mkdir()
+    assert not store.folds_case()
+    (tmp_path / FOLDER.upper()).rmdir()
+    # What a system that does not tell it apart shows.
+    (tmp_path / FOLDER.upper()).symlink_to(tmp_path / FOLDER)
+    assert store.folds_case()
+
+
 def test_links_in_the_destination_are_not_followed(keys, tmp_path, rng):
     make(tmp_path / "plain", rng, sizes=(5, 6))
     (tmp_path / "outside").mkdir()
@@ -664,7 +728,7 @@ def test_arguments(tmp_path, keys, capsys):
         (["encrypt", folder, sealed, "-r", identity], "secret"),
         (["encrypt", folder, sealed, "-R", "/no/such"], "No such file"),
         (["encrypt", "/no/such", sealed, "-r", recipient], "not a folder"),
-        (["encrypt", "ftp://host/x", sealed, "-r", recipient], "not supported"),
+        (["encrypt", "nothing://host/x", sealed, "-r", recipient], "not supported"),
         (["encrypt", "s3:///x", sealed, "-r", recipient], "bucket"),
     ):
         assert main(arguments) == 2

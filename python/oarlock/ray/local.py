@@ -46,6 +46,14 @@ class LocalStore:
         """Whether the other store lies in this one, or is the same."""
         return isinstance(other, LocalStore) and os.path.join(other.root, "").startswith(os.path.join(self.root, ""))
 
+    def folds_case(self):
+        """Whether names that differ in case only are one. It is not known before the job's own folder is there."""
+        folder = os.path.join(self.root, FOLDER)
+        try:
+            return os.path.samefile(folder, os.path.join(self.root, FOLDER.upper()))
+        except OSError:
+            return False
+
     def is_empty(self):
         if not self.exists():
             return True

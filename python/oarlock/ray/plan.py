@@ -10,6 +10,7 @@ from .._oarlock import FileError
 from .keys import Opened, digest, open_header
 from .local import LocalStore
 from .manifest import recipients_name
+from .names import FoldedNames
 from .objects import (
     CHUNK_BYTES,
     NONCE_BYTES,
@@ -84,6 +85,8 @@ class Planner:
         self._unwrapper = unwrapper
         self._listed = source.list()
         self._is_fresh = target.is_empty()
+        # What is rotated in place has the names that it has.
+        self._names = FoldedNames() if target.folds_case() and not options.in_place else None
         parallel = max(source.parallel, target.parallel, _ASKED_TOGETHER if options.unwrap or options.server else 1)
         self._threads = ThreadPoolExecutor(parallel) if parallel > 1 else None
         self._recipients = recipients_name(options.recipients, options.keep) if options.recipients else None
@@ -114,10 +117,14 @@ class Planner:
     def close(self):
         if self._threads is not None:
             self._threads.shutdown(cancel_futures=True)
+        if self._names is not None:
+            self._names.close()
 
     def _prepare(self, found, is_again=False):
         prepared = Prepared([], 0, [], [])
         unchanged, members = 0, []
+        if self._names is not None:
+            found = [self._claimed(one) for one in found]
         for result in self._map(lambda one: self._guarded(one, is_again), found):
             if isinstance(result, Skipped):
                 prepared.skipped.append(result)
@@ -136,11 +143,23 @@ class Planner:
         self._share(members, prepared.units)
         return prepared._replace(unchanged=unchanged)
 
+    def _claimed(self, found):
+        """Return an entry, or a fault if the destination takes its name for that of another one."""
+        if not isinstance(found, Entry):
+            return found
+        path = self._output_path(found)
+        other = None if isinstance(path, Skipped) else self._names.claim(found.path)
+        if other is None:
+            return found
+        reason = f"the destination takes its name for that of {other!r}: it does not tell upper and lower case apart"
+        # The output is the other one's, so that no manifest may say that it belongs to this one.
+        return Fault(found, reason, "foreign")
+
     def _map(self, function, items):
         return map(function, items) if self._threads is None else self._threads.map(function, items)
 
     def _guarded(self, found, is_again):
-        if isinstance(found, Skipped):
+        if isinstance(found, (Skipped, Fault)):
             return found
         if isinstance(found, Unlisted):
             return Fault(Entry(found.path, 0, ""), found.reason, "failed")
@@ -157,13 +176,9 @@ class Planner:
 
     def _member(self, entry, is_again):
         command = self._options.command
-        path = entry.path
-        if command in ("encrypt", "verify"):
-            path += SUFFIX
-        elif not path.endswith(SUFFIX) or path.split("/")[-1] == SUFFIX:
-            return Skipped(path, f"its name does not end with {SUFFIX}")
-        elif command == "decrypt":
-            path = path[: -len(SUFFIX)]
+        path = self._output_path(entry)
+        if isinstance(path, Skipped):
+            return path
         known = self._manifest.known(entry.path)
         if command == "verify":
             return self._to_verify(entry, path, known)
@@ -189,6 +204,14 @@ class Planner:
         # The whole header is for recipients only, so it may pass through Ray.
         header = opened.key.wrap(list(self._options.recipients), opened.header, self._options.keep)
         return Member(Item(entry, path, header=header, header_bytes=opened.header.size), None)
+
+    def _output_path(self, entry):
+        command, path = self._options.command, entry.path
+        if command in ("encrypt", "verify"):
+            return path + SUFFIX
+        if not path.endswith(SUFFIX) or path.split("/")[-1] == SUFFIX:
+            return Skipped(path, f"its name does not end with {SUFFIX}")
+        return path[: -len(SUFFIX)] if command == "decrypt" else path
 
     def _is_done(self, entry, known, present):
         if known is None or known["state"] != "done" or known["recipients"] != self._recipients:

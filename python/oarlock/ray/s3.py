@@ -55,6 +55,9 @@ class S3Store:
             and other._prefix.startswith(self._prefix)
         )
 
+    def folds_case(self):
+        return False
+
     def is_empty(self):
         return next((False for _ in self.list()), True)
 
