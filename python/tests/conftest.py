@@ -26,11 +26,19 @@ def rng():
 
 
 @pytest.fixture(scope="session")
-def cluster():
-    """Ray on this machine. Workers inherit the variables that s3fs reads."""
+def home(tmp_path_factory):
+    """The home folder of workers."""
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="session")
+def cluster(home):
+    """Ray on this machine. Workers inherit the variables that s3fs and clients of SFTP read."""
     import ray
 
     patch = pytest.MonkeyPatch()
+    patch.setenv("HOME", str(home))
+    patch.delenv("SSH_AUTH_SOCK", raising=False)
     for name, value in (
         ("AWS_ACCESS_KEY_ID", "testing"),
         ("AWS_SECRET_ACCESS_KEY", "testing"),

@@ -32,7 +32,7 @@ def _positive(text):
 
 
 _ARGUMENTS: list[Any] = [
-    (("source",), {"metavar": "SRC", "help": "a folder, or s3://BUCKET/PREFIX"}),
+    (("source",), {"metavar": "SRC", "help": "a folder, s3://BUCKET/PREFIX, or sftp://HOST/FOLDER"}),
     (("target",), {"metavar": "DST", "help": "another one"}),
     (
         ("-r", "--recipient"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .local import LocalStore
-from .objects import JobError
+from .plugin import PluginStore
 from .s3 import S3Store
 
 
@@ -16,4 +16,4 @@ def store(url, endpoint=None):
         return LocalStore(rest)
     if scheme in ("s3", "s3a"):
         return S3Store(url, endpoint)
-    raise JobError(f"{scheme}:// is not supported: give a path or s3://BUCKET/PREFIX")
+    return PluginStore(url)
