@@ -57,7 +57,7 @@ def _tarball(folder: pathlib.Path, version: str, epoch: str, variables: dict[str
         pathlib.Path(work + prefix).rename(tree)
         # `make uninstall` would not find the files by it.
         shutil.rmtree(tree / "share" / "oarlock")
-        shared = (tree / "bin/oarlock", tree / "lib/oarlock/liboarlock_provider.so", tree / "lib/liboarlock.so.1")
+        shared = (tree / "bin/oarlock", *sorted(tree.glob("lib/oarlock/*.so")), tree / "lib/liboarlock.so.1")
         _run("strip", "--strip-unneeded", *shared)
         _run("strip", "--strip-debug", "--enable-deterministic-archives", tree / "lib" / "liboarlock.a")
         _check_paths(tree)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Builds the wheel and the source distribution.
 
-As a build backend (PEP 517) for ``pip install .``, it compiles the command, the OpenSSL provider and the C library with cargo,
-lays them out as a wheel's data, and leaves the Python module and the packing to maturin. As a program it does the same for
-other machines::
+As a build backend (PEP 517) for ``pip install .``, it compiles the command, the OpenSSL provider, the PKCS#11 module and the C
+library with cargo, lays them out as a wheel's data, and leaves the Python module and the packing to maturin. As a program it
+does the same for other machines::
 
     python/build/oarlock_build.py [--portable | --debug] FOLDER
 
@@ -26,7 +26,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # As in pyproject.toml.
 DATA = ROOT / "target" / "wheel" / "oarlock.data"
 BILL = DATA.parent / "oarlock.cdx.json"
-PACKAGES = ("oarlock-cli", "oarlock-provider", "oarlock-capi")
+PACKAGES = ("oarlock-cli", "oarlock-provider", "oarlock-pkcs11", "oarlock-capi")
 MODULE = "oarlock-python"
 TRIPLE = "x86_64-unknown-linux-gnu"
 GLIBC = "2.28"
@@ -94,9 +94,9 @@ def _stage(built: pathlib.Path, kind: str) -> None:
     shutil.rmtree(DATA, ignore_errors=True)
     command = DATA / "scripts" / "oarlock"
     root = DATA / "data"
-    provider = root / "lib" / "oarlock" / "liboarlock_provider.so"
-    for source, copy in ((built / "oarlock", command), (built / provider.name, provider)):
-        copy.parent.mkdir(parents=True)
+    modules = [root / "lib" / "oarlock" / name for name in ("liboarlock_provider.so", "liboarlock_pkcs11.so")]
+    for source, copy in ((built / "oarlock", command), *((built / module.name, module) for module in modules)):
+        copy.parent.mkdir(parents=True, exist_ok=True)
         if kind == "debug":
             _run("strip", "--strip-debug", "-o", copy, source)
         else:

@@ -59,13 +59,14 @@ __all__ = [
     "generate_key",
     "open",
     "open_many",
+    "pkcs11_module",
     "seal_many",
 ]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     # For type checkers, which do not run `__getattr__`.
-    from .command import doctor, environment
+    from .command import doctor, environment, pkcs11_module
     from .fernet import Fernet
     from .files import open
 
@@ -75,6 +76,7 @@ _LAZY = {
     "doctor": "command",
     "environment": "command",
     "open": "files",
+    "pkcs11_module": "command",
 }
 
 

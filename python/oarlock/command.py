@@ -9,7 +9,7 @@ import subprocess
 import sys
 import sysconfig
 
-__all__ = ["Doctor", "doctor", "environment", "find_command"]
+__all__ = ["Doctor", "doctor", "environment", "find_command", "pkcs11_module"]
 
 
 def find_command() -> str:
@@ -27,6 +27,22 @@ def find_command() -> str:
         if os.path.isfile(path):
             return path
     raise FileNotFoundError(f"the command oarlock is in none of {', '.join(folders)}")
+
+
+def pkcs11_module() -> str:
+    """Return the path of the PKCS#11 module, for programs that know tokens.
+
+    Raises FileNotFoundError if it is not where pip puts it.
+
+    >>> import oarlock
+    >>> oarlock.pkcs11_module().endswith("/lib/oarlock/liboarlock_pkcs11.so")
+    True
+    """
+    prefix = os.path.dirname(os.path.dirname(find_command()))
+    path = os.path.join(prefix, "lib", "oarlock", "liboarlock_pkcs11.so")
+    if not os.path.isfile(path):
+        raise FileNotFoundError(f"the PKCS#11 module is not there: {path}")
+    return path
 
 
 def environment(*arguments: str) -> dict[str, str]:

@@ -393,6 +393,37 @@ def test_environment_and_command():
     assert "<table>" in report._repr_html_()
 
 
+def test_pkcs11_module(tmp_path):
+    """A program that knows tokens signs by the module that comes with the package."""
+    module = oarlock.pkcs11_module()
+    assert module == os.path.join(sys.prefix, "lib", "oarlock", "liboarlock_pkcs11.so")
+    keys, letter, signature = (tmp_path / name for name in ("keys", "letter", "signature"))
+    keys.mkdir()
+    (keys / "rsa.pem").write_bytes(oarlock.PrivateKey.generate("RSA").to_pem())
+    letter.write_bytes(os.urandom(3000))
+    configuration = tmp_path / "pkcs11.toml"
+    configuration.write_text(f'[[token]]\nlabel = "files"\nkeys = "{keys}"\n')
+    environment = {**os.environ, "OARLOCK_PKCS11_CONFIG": str(configuration)}
+
+    def tool(*arguments):
+        command = ("pkcs11-tool", "--module", module, *arguments)
+        return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
+
+    assert "label:      rsa" in tool("--list-objects")
+    tool("--sign", "--mechanism", "SHA256-RSA-PKCS", "--label", "rsa", "--input-file", letter, "--output-file", signature)
+    key = oarlock.PrivateKey.from_bytes((keys / "rsa.pem").read_bytes())
+    key.public_key().verify(signature.read_bytes(), letter.read_bytes(), scheme="rsa-pkcs1-sha256")
+
+
+def test_the_module_is_not_found(monkeypatch, tmp_path):
+    from oarlock import command
+
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setattr(command, "find_command", lambda: str(tmp_path / "bin" / "oarlock"))
+    with pytest.raises(FileNotFoundError, match=r"lib/oarlock/liboarlock_pkcs11\.so"):
+        oarlock.pkcs11_module()
+
+
 def test_the_command_is_not_found(monkeypatch):
     from oarlock import command
 

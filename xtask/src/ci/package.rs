@@ -8,7 +8,14 @@ use std::process::Command;
 use crate::tool::{self, Result, cargo};
 
 /// The packages that are built in addition to the command.
-const PACKAGES: [&str; 4] = ["--package", "oarlock-provider", "--package", "oarlock-capi"];
+const PACKAGES: [&str; 6] = [
+    "--package",
+    "oarlock-provider",
+    "--package",
+    "oarlock-pkcs11",
+    "--package",
+    "oarlock-capi",
+];
 
 /// Fails unless the installed package works and dpkg removes it completely.
 pub fn check(workspace: &Path, target: &Path) -> Result<()> {
@@ -48,7 +55,7 @@ pub fn install_and_use(target: &Path, package: &Path) -> Result<()> {
     tool::remove_dir(&root)
 }
 
-/// Encrypts a file with an installed command, and finds the provider with it.
+/// Encrypts a file with an installed command, finds the provider with it, and signs by the PKCS#11 module next to it.
 pub fn use_command(folder: &Path, command: &Path) -> Result<()> {
     let script = "set -eu\n\
         echo 'for one pair of eyes' >file\n\
@@ -57,7 +64,16 @@ pub fn use_command(folder: &Path, command: &Path) -> Result<()> {
         \"$1\" decrypt -i key file.age -o again\n\
         cmp file again\n\
         \"$1\" run -- openssl list -providers | grep -q oarlock\n\
-        rm file file.age key again recipient\n";
+        prefix=$(dirname \"$(dirname \"$1\")\")\n\
+        mkdir keys\n\
+        openssl genpkey -quiet -algorithm RSA -out keys/rsa.pem\n\
+        printf '[[token]]\\nlabel = \"files\"\\nkeys = \"%s/keys\"\\n' \"$PWD\" >pkcs11.toml\n\
+        export OARLOCK_PKCS11_CONFIG=$PWD/pkcs11.toml\n\
+        pkcs11-tool --module \"$prefix/lib/oarlock/liboarlock_pkcs11.so\" --sign --mechanism SHA256-RSA-PKCS \\\n\
+            --label rsa --input-file file --output-file signature\n\
+        openssl pkey -in keys/rsa.pem -pubout -out public\n\
+        openssl dgst -sha256 -verify public -signature signature file\n\
+        rm -r file file.age key again recipient keys pkcs11.toml signature public\n";
     let mut shell = Command::new("bash");
     shell.args(["-c", script, "bash"]).arg(command);
     tool::status(shell.current_dir(folder).env_remove("OARLOCK_PROVIDER"))
