@@ -78,20 +78,7 @@ struct Chunk {
 
 impl Built {
     fn bytes(&self) -> Vec<u8> {
-        let mut file = b"age-encryption.org/v1\n".to_vec();
-        for stanza in &self.stanzas {
-            file.extend(b"-> ");
-            file.extend(stanza);
-            file.push(b'\n');
-        }
-        if self.has_key {
-            file.extend(b"-> fuzz key\n\n");
-        }
-        file.extend(b"---");
-        let key = hkdf(&[], b"header", &FILE_KEY);
-        let mac = Hmac::<Sha256>::new_from_slice(&key).expect("any length");
-        let mac = mac.chain_update(&file).finalize().into_bytes();
-        file.extend(format!(" {}\n", BASE64_STANDARD_NO_PAD.encode(mac)).bytes());
+        let mut file = header(&self.stanzas, self.has_key);
         file.extend(NONCE);
         let aead = ChaCha20Poly1305::new(&hkdf(&NONCE, b"payload", &FILE_KEY).into());
         for (i, chunk) in self.chunks.iter().take(5).enumerate() {
@@ -109,6 +96,35 @@ impl Built {
         }
         file
     }
+}
+
+/// Returns a header with a right MAC: of stanzas of one line each, and with one that has the file key.
+pub(crate) fn header(stanzas: &[Vec<u8>], has_key: bool) -> Vec<u8> {
+    let mut file = b"age-encryption.org/v1\n".to_vec();
+    for stanza in stanzas {
+        file.extend(b"-> ");
+        file.extend(stanza);
+        file.push(b'\n');
+    }
+    if has_key {
+        file.extend(b"-> fuzz key\n\n");
+    }
+    file.extend(b"---");
+    let key = hkdf(&[], b"header", &FILE_KEY);
+    let mac = Hmac::<Sha256>::new_from_slice(&key).expect("any length");
+    let mac = mac.chain_update(&file).finalize().into_bytes();
+    file.extend(format!(" {}\n", BASE64_STANDARD_NO_PAD.encode(mac)).bytes());
+    file
+}
+
+/// Returns the payload of a plaintext of one chunk.
+pub(crate) fn payload(plain: &[u8]) -> Vec<u8> {
+    let aead = ChaCha20Poly1305::new(&hkdf(&NONCE, b"payload", &FILE_KEY).into());
+    let mut nonce = [0; 12];
+    nonce[11] = 1;
+    let mut payload = NONCE.to_vec();
+    payload.extend(aead.encrypt(&nonce.into(), plain).expect("short"));
+    payload
 }
 
 #[derive(Arbitrary, Debug)]
@@ -270,9 +286,9 @@ fn round_trip(bytes: usize, is_armored: bool) {
 }
 
 /// Has the file key of every file with a stanza of its own.
-struct Key;
+pub(crate) struct Key;
 
-const KEY: Key = Key;
+pub(crate) const KEY: Key = Key;
 
 impl Identity for Key {
     fn unwrap_stanza(&self, stanza: &Stanza) -> Option<Result<FileKey, DecryptError>> {
@@ -288,5 +304,5 @@ static ACCELERATOR: LazyLock<Accelerator> = LazyLock::new(|| {
 
 const END: &[u8] = b"-----END AGE ENCRYPTED FILE-----";
 const WHITE_SPACE_BYTES_MAX: usize = 1024;
-const FILE_KEY: [u8; 16] = *b"YELLOW SUBMARINE";
+pub(crate) const FILE_KEY: [u8; 16] = *b"YELLOW SUBMARINE";
 const NONCE: [u8; 16] = [7; 16];

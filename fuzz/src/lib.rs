@@ -40,10 +40,12 @@ pub mod plugin;
 pub mod prefetch;
 pub mod relay;
 pub mod requests;
+pub mod rewrap;
 pub mod rsa_keys;
 pub mod srtp;
 pub mod tenants;
 pub mod tls;
+pub mod token;
 
 /// A target: bytes in, a panic where it finds a fault.
 pub type Target = fn(&[u8]);
@@ -77,8 +79,10 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("prefetch", prefetch::run),
     ("relay", relay::run),
     ("requests", requests::run),
+    ("rewrap", rewrap::run),
     ("rsa_keys", rsa_keys::run),
     ("srtp", srtp::run),
     ("tenants", tenants::run),
     ("tls", tls::run),
+    ("token", token::run),
 ];

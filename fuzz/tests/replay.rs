@@ -145,6 +145,11 @@ fn requests() {
 }
 
 #[test]
+fn rewrap() {
+    replay("rewrap");
+}
+
+#[test]
 fn rsa_keys() {
     replay("rsa_keys");
 }
@@ -165,8 +170,13 @@ fn tls() {
 }
 
 #[test]
+fn token() {
+    replay("token");
+}
+
+#[test]
 fn every_target_is_replayed() {
-    assert_eq!(TARGETS.len(), 31, "add a test above for each target");
+    assert_eq!(TARGETS.len(), 33, "add a test above for each target");
 }
 
 fn replay(name: &str) {

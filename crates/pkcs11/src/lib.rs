@@ -35,3 +35,9 @@ mod process;
 mod report;
 mod session;
 mod token;
+
+/// Returns the list of functions of PKCS#11 2.40, for the fuzzer, whose programs have a `C_GetFunctionList` of their own.
+#[doc(hidden)]
+pub fn functions() -> &'static cryptoki_sys::CK_FUNCTION_LIST {
+    abi::functions()
+}

@@ -7,7 +7,7 @@ use crate::tool::{self, Result, cargo};
 
 /// Seconds of fuzzing for each of [`TARGETS`].
 const SECONDS: u32 = 60;
-const TARGETS: [&str; 31] = [
+const TARGETS: [&str; 33] = [
     "ctr",
     "prefetch",
     "aead",
@@ -39,6 +39,8 @@ const TARGETS: [&str; 31] = [
     "params",
     "pkcs11",
     "local",
+    "rewrap",
+    "token",
 ];
 const CARGO_FUZZ_VERSION: &str = "0.13.1";
 

@@ -51,6 +51,7 @@ const RULES: &[Rule] = &[
             "fuzz/src/capi/",                // calls of the C library
             "fuzz/src/evp/",                 // calls of libcrypto
             "fuzz/src/pkcs11/",              // functions of a PKCS#11 module
+            "fuzz/src/token/",               // calls of ours
             "fuzz/src/params/", // calls of the provider, made like those of OpenSSL's core
             "python/",
         ],

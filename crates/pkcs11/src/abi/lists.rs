@@ -68,6 +68,11 @@ pub unsafe extern "C" fn C_GetInterface(
     })
 }
 
+/// Returns the list of functions of PKCS#11 2.40.
+pub(crate) fn functions() -> &'static CK_FUNCTION_LIST {
+    &LIST_2_40
+}
+
 struct Interfaces([CK_INTERFACE; 2]);
 
 // SAFETY: the pointers are to a name and to lists that nothing changes.

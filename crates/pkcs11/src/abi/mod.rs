@@ -5,3 +5,5 @@
 
 mod calls;
 mod lists;
+
+pub(crate) use lists::functions;
