@@ -188,7 +188,7 @@ class Column:
 @final
 class ColumnResult:
     @property
-    def values(self, /) -> Column: ...
+    def values(self, /) -> Column | Any: ...
     @property
     def nonces(self, /) -> Any: ...
     @property
@@ -203,6 +203,7 @@ def seal_many(
     nonces: Any | None = None,
     associated_data: Any | None = None,
     algorithm: str | None = None,
+    out: Buffer | None = None,
 ) -> ColumnResult: ...
 def open_many(
     key: AESGCM | ChaCha20Poly1305 | Iterable[Buffer],
@@ -211,6 +212,7 @@ def open_many(
     nonces: Any,
     associated_data: Any | None = None,
     algorithm: str | None = None,
+    out: Buffer | None = None,
 ) -> ColumnResult: ...
 
 @final

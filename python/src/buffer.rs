@@ -144,6 +144,42 @@ impl Output {
         }
     }
 
+    /// Borrows an object of so many rows of a width for writing: bytes, an array of two dimensions of bytes, or one of items
+    /// of several bytes without a meaning, such as NumPy's `V64`.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new); `TypeError` for items of another type; `ValueError` if it has another length.
+    pub fn of_rows(
+        object: &Bound<'_, PyAny>,
+        name: &str,
+        rows: usize,
+        width: usize,
+    ) -> PyResult<Self> {
+        let held = Held::new(object, SHAPED | WRITABLE)
+            .map_err(|error| refused(object, name, &error, "a writable buffer"))?;
+        let item_bytes = usize::try_from(held.0.item_bytes).unwrap_or(0);
+        let is_of_bytes =
+            item_bytes == 1 && matches!(held.format(), None | Some(b"B" | b"b" | b"c"));
+        let fits = match held.0.dimensions {
+            1 if is_of_bytes => Some(held.shape(0)) == rows.checked_mul(width),
+            2 if is_of_bytes => (held.shape(0), held.shape(1)) == (rows, width),
+            1 if held.is_of_padding() => (held.shape(0), item_bytes) == (rows, width),
+            _ => {
+                return Err(PyTypeError::new_err(format!(
+                    "{name} must be a buffer of bytes of one or two dimensions, or an array of NumPy's V type"
+                )));
+            }
+        };
+        if fits && Some(held.len()) == rows.checked_mul(width) {
+            return Ok(Self(held));
+        }
+        let dimensions = usize::try_from(held.0.dimensions).unwrap_or(0);
+        let shape: Vec<_> = (0..dimensions).map(|index| held.shape(index)).collect();
+        Err(PyValueError::new_err(format!(
+            "{name} must have room for {rows} rows of {width} bytes: it has shape {shape:?} and items of {item_bytes} bytes"
+        )))
+    }
+
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -287,10 +323,7 @@ impl Table {
             return Ok(None);
         }
         let (dimensions, item_bytes) = (held.0.dimensions, held.0.item_bytes);
-        let shape = |index: usize| {
-            // SAFETY: with the flags of `SHAPED`, `shape` has `dimensions` elements, and the callers ask for less.
-            usize::try_from(unsafe { *held.0.shape.add(index) }).unwrap_or(0)
-        };
+        let shape = |index| held.shape(index);
         let item_bytes = usize::try_from(item_bytes).unwrap_or(0);
         let (rows, width) = match dimensions {
             2 if item_bytes == 1 => (shape(0), shape(1)),
@@ -325,6 +358,11 @@ impl Table {
 
     pub fn width(&self) -> usize {
         self.width
+    }
+
+    /// Returns the bytes of all rows.
+    pub fn bytes(&self) -> &[u8] {
+        self.held.bytes()
     }
 
     /// Whether a row is null.
@@ -379,6 +417,21 @@ impl Held {
         // SAFETY: the protocol promises `len` readable bytes at `bytes` until the release. Python's documentation says that
         // other threads must not write to them during the call; ours do not.
         unsafe { slice::from_raw_parts(self.0.bytes.cast_const().cast(), self.len()) }
+    }
+
+    /// Returns the length of a dimension of a buffer that was asked for with `SHAPED`; 0 for one that it does not have.
+    fn shape(&self, index: usize) -> usize {
+        let dimensions = usize::try_from(self.0.dimensions).unwrap_or(0);
+        if index >= dimensions || self.0.shape.is_null() {
+            return 0;
+        }
+        // SAFETY: `shape` has `dimensions` elements if it is not null, and lives as long as the view.
+        usize::try_from(unsafe { *self.0.shape.add(index) }).unwrap_or(0)
+    }
+
+    /// Whether the items are padding (`64x`). NumPy drops zeros at the end of a string (`64s`) that is read.
+    fn is_of_padding(&self) -> bool {
+        self.format().and_then(|format| format.last()) == Some(&b'x')
     }
 
     /// Whether the items are strings of bytes (`64s`) or padding (`64x`), as `struct` writes them.

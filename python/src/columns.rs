@@ -28,13 +28,15 @@ use crate::failure::exception;
 /// The values of a call, and what goes with them.
 #[pyclass(frozen, module = "oarlock", name = "ColumnResult")]
 pub struct ColumnResult {
-    /// The column of sealed or opened values; null where the input was null or the row failed.
+    /// The column of sealed or opened values; null where the input was null or the row failed. With `out`, that object: the
+    /// rows that failed are zeros.
     #[pyo3(get)]
-    values: Py<Column>,
+    values: Py<PyAny>,
     /// The nonces, of 12 bytes each.
     #[pyo3(get)]
     nonces: Py<PyAny>,
     failures: Failures,
+    rows: usize,
 }
 
 #[pymethods]
@@ -50,7 +52,7 @@ impl ColumnResult {
     }
 
     fn __repr__(&self) -> String {
-        let (rows, failed) = (self.values.get().rows(), self.failures.len());
+        let (rows, failed) = (self.rows, self.failures.len());
         format!("<oarlock.ColumnResult of {rows} rows, {failed} of which failed>")
     }
 }
@@ -66,9 +68,13 @@ impl ColumnResult {
 /// Each sealed value ends with its tag of 16 bytes. A null stays null. A row that fails is null in the result, and its
 /// error is in `result.errors`.
 ///
-/// Raises ValueError if a nonce occurs twice under one key, or if the columns have different lengths.
+/// With `out`, the results go there, one after the other: a writable buffer of bytes, or an array of NumPy, with just the room
+/// for all rows. Then the values must have a fixed width and no nulls, a row that fails is zeros, and `result.values` is `out`.
+///
+/// Raises ValueError if a nonce occurs twice under one key, if the columns have different lengths, or if `out` has another
+/// length or overlaps an argument.
 #[pyfunction]
-#[pyo3(signature = (key, values, *, nonces=None, associated_data=None, algorithm=None))]
+#[pyo3(signature = (key, values, *, nonces=None, associated_data=None, algorithm=None, out=None))]
 pub fn seal_many(
     py: Python<'_>,
     key: &Bound<'_, PyAny>,
@@ -76,6 +82,7 @@ pub fn seal_many(
     nonces: Option<&Bound<'_, PyAny>>,
     associated_data: Option<&Bound<'_, PyAny>>,
     algorithm: Option<&str>,
+    out: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<ColumnResult> {
     // Made while no other thread can fork.
     accelerator()?;
@@ -106,12 +113,7 @@ pub fn seal_many(
         let unique = py.detach(|| nonces::check_unique(&call));
         unique.map_err(|error| exception(&error))?;
     }
-    let (values, failures) = call.process(py, Direction::Encrypt)?;
-    Ok(ColumnResult {
-        values: Py::new(py, values)?,
-        nonces: shown,
-        failures,
-    })
+    result(py, &call, Direction::Encrypt, out, shown)
 }
 
 /// Decrypt each value of a column that `seal_many` or other programs sealed.
@@ -119,7 +121,7 @@ pub fn seal_many(
 /// The arguments are those of `seal_many`. Values that are not authentic become null and have their error in
 /// `result.errors`; no plaintext of them is released.
 #[pyfunction]
-#[pyo3(signature = (key, values, *, nonces, associated_data=None, algorithm=None))]
+#[pyo3(signature = (key, values, *, nonces, associated_data=None, algorithm=None, out=None))]
 pub fn open_many(
     py: Python<'_>,
     key: &Bound<'_, PyAny>,
@@ -127,6 +129,7 @@ pub fn open_many(
     nonces: &Bound<'_, PyAny>,
     associated_data: Option<&Bound<'_, PyAny>>,
     algorithm: Option<&str>,
+    out: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<ColumnResult> {
     let values = Values::new(values, "values")?;
     let keys = keys(key, algorithm)?;
@@ -141,11 +144,28 @@ pub fn open_many(
         associated_data: associated_data.as_ref(),
     };
     call.check_lengths()?;
-    let (values, failures) = call.process(py, Direction::Decrypt)?;
+    result(py, &call, Direction::Decrypt, out, shown)
+}
+
+fn result(
+    py: Python<'_>,
+    call: &Call<'_>,
+    direction: Direction,
+    out: Option<&Bound<'_, PyAny>>,
+    nonces: Py<PyAny>,
+) -> PyResult<ColumnResult> {
+    let (values, failures) = match out {
+        Some(out) => (out.clone().unbind(), call.process_into(py, direction, out)?),
+        None => {
+            let (column, failures) = call.process(py, direction)?;
+            (Py::new(py, column)?.into_any(), failures)
+        }
+    };
     Ok(ColumnResult {
-        values: Py::new(py, values)?,
-        nonces: shown,
+        values,
+        nonces,
         failures,
+        rows: call.values.rows(),
     })
 }
 

@@ -468,3 +468,128 @@ def test_masked_arrays(rng):
     with pytest.raises(BufferError, match="masked"):
         aead.encrypt(bytes(12), numpy.ma.MaskedArray(numpy.zeros(4, "u1"), mask=[0, 1, 0, 0]))
     aead.encrypt(bytes(12), numpy.ma.MaskedArray(numpy.zeros(4, "u1")).data)
+
+
+def outs(rows, width):
+    """Memory of each kind for rows of a width, and how it is read."""
+    yield bytearray(b"\xff" * rows * width), bytes
+    yield memoryview(bytearray(b"\xff" * rows * width)), bytes
+    yield array.array("B", b"\xff" * rows * width), bytes
+    yield numpy.full((rows, width), 255, numpy.uint8), numpy.ndarray.tobytes
+    yield numpy.full(rows * width, 255, numpy.uint8), numpy.ndarray.tobytes
+    yield numpy.frombuffer(bytearray(b"\xff" * rows * width), f"V{width}"), numpy.ndarray.tobytes
+
+
+def test_memory_of_the_caller(rng):
+    key = rng.randbytes(32)
+    aead = oarlock.AESGCM(key)
+    for rows, width in ((1, 1), (3, 64), (5000, 48), (9, 300_000)):
+        table = numpy.frombuffer(rng.randbytes(rows * width), numpy.uint8).reshape(rows, width)
+        expected = oarlock.seal_many(aead, table, associated_data=b"x")
+        for out, read in outs(rows, width + 16):
+            sealed = oarlock.seal_many(aead, table, nonces=expected.nonces, associated_data=b"x", out=out)
+            assert sealed.values is out and sealed.errors == {}
+            assert read(out) == b"".join(expected.values.to_pylist())
+            assert repr(sealed) == f"<oarlock.ColumnResult of {rows} rows, 0 of which failed>"
+        for source in (
+            expected.values,
+            pyarrow.array(expected.values),
+            numpy.array(expected.values.to_pylist(), f"V{width + 16}"),
+        ):
+            for out, read in outs(rows, width):
+                opened = oarlock.open_many(aead, source, nonces=expected.nonces, associated_data=b"x", out=out)
+                assert opened.values is out and read(out) == table.tobytes()
+    # Again, and with made nonces, in the memory of before.
+    out = numpy.zeros((9, 300_016), numpy.uint8)
+    for _ in range(3):
+        sealed = oarlock.seal_many(aead, table, out=out)
+        opened = oarlock.open_many(aead, out, nonces=sealed.nonces)
+        assert b"".join(opened.values.to_pylist()) == table.tobytes()
+    # Of a column of keys.
+    keys = numpy.frombuffer(rng.randbytes(9 * 32), "V32")
+    oarlock.seal_many(keys, table, nonces=sealed.nonces, algorithm="AESGCM", out=out)
+    assert bytes(out[4]) == reference.AESGCM(keys[4].tobytes()).encrypt(sealed.nonces[4], table[4].tobytes(), None)
+
+
+def test_rows_that_fail_leave_zeros_in_the_memory_of_the_caller(rng):
+    aead = oarlock.AESGCM(bytes(32))
+    table = numpy.frombuffer(rng.randbytes(3000 * 32), numpy.uint8).reshape(3000, 32)
+    sealed = oarlock.seal_many(aead, table)
+    forged = numpy.frombuffer(b"".join(sealed.values.to_pylist()), numpy.uint8).reshape(3000, 48).copy()
+    forged[7, 3] ^= 1
+    out = numpy.full((3000, 32), 255, numpy.uint8)
+    opened = oarlock.open_many(aead, forged, nonces=sealed.nonces, out=out)
+    assert list(opened.errors) == [7] and not out[7].any()
+    out[7] = table[7]
+    assert (out == table).all()
+    # Values that are too short for a tag have no plaintext.
+    short = oarlock.open_many(aead, numpy.zeros((2, 16), numpy.uint8)[:, :9].copy(), nonces=[bytes(12)] * 2, out=bytearray())
+    assert list(short.errors) == [0, 1]
+    assert oarlock.seal_many(aead, numpy.zeros((0, 5), numpy.uint8), out=bytearray()).errors == {}
+
+
+def test_memory_of_the_caller_that_is_refused(rng):
+    aead = oarlock.AESGCM(bytes(32))
+    table = numpy.zeros((4, 32), numpy.uint8)
+    nonces = numpy.frombuffer(rng.randbytes(48), "V12")
+    strided = numpy.zeros((4, 96), numpy.uint8)[:, ::2]
+    frozen = numpy.zeros((4, 48), numpy.uint8)
+    frozen.flags.writeable = False
+    for out, error, said in (
+        (bytearray(191), ValueError, "4 rows of 48 bytes"),
+        (bytearray(193), ValueError, "4 rows of 48 bytes"),
+        (numpy.zeros((3, 64), numpy.uint8), ValueError, r"4 rows of 48 bytes: it has shape \[3, 64\]"),
+        (numpy.zeros(4, "V47"), ValueError, "4 rows of 48 bytes"),
+        (numpy.zeros((4, 1, 48), numpy.uint8), TypeError, "one or two dimensions"),
+        (numpy.zeros(48, numpy.int32), TypeError, "buffer of bytes"),
+        (numpy.zeros(192, numpy.bool_), TypeError, "buffer of bytes"),
+        (numpy.zeros(4, "S48"), TypeError, "V type"),
+        (numpy.zeros(4, object), (TypeError, BufferError), "out must be"),
+        (bytes(192), BufferError, "out must be a writable buffer, not bytes"),
+        (memoryview(bytearray(192)).toreadonly(), BufferError, "writable"),
+        (frozen, BufferError, "out must be a writable buffer, not ndarray"),
+        (strided, BufferError, "out must be"),
+        (numpy.ma.masked_array(numpy.zeros((4, 48), numpy.uint8), mask=True), BufferError, "masked"),
+        ("text", TypeError, "out must be a writable buffer, not str"),
+        (5, TypeError, "out must be"),
+    ):
+        with pytest.raises(error, match=said):
+            oarlock.seal_many(aead, table, nonces=nonces, out=out)
+    for values in ([b"x" * 32] * 4, pyarrow.array([b"x" * 32] * 4, pyarrow.binary())):
+        with pytest.raises(ValueError, match="fixed width"):
+            oarlock.seal_many(aead, values, nonces=nonces, out=bytearray(192))
+    with pytest.raises(ValueError, match="nulls"):
+        values = pyarrow.array([b"x" * 32, None, b"x" * 32, b"x" * 32], pyarrow.binary(32))
+        oarlock.seal_many(aead, values, nonces=nonces, out=bytearray(192))
+
+
+def test_memory_of_the_caller_that_overlaps(rng):
+    """An argument may not be memory that the results are written to while it is read."""
+    aead = oarlock.AESGCM(bytes(32))
+    memory = bytearray(rng.randbytes(4096))
+    view = memoryview(memory)
+    out = view[1000:1192]
+    table = numpy.frombuffer(view[2000:2128], numpy.uint8).reshape(4, 32)
+    nonces = numpy.frombuffer(view[3000:3048], "V12")
+    apart = {"values": table, "nonces": nonces, "associated_data": view[900:1000]}
+    before = bytes(memory[:1000]) + bytes(memory[1192:])
+    sealed = bytes(oarlock.seal_many(aead, out=out, **apart).values)
+    assert bytes(memory[:1000]) + bytes(memory[1192:]) == before
+    places = {
+        "values": [numpy.frombuffer(view[at : at + 128], numpy.uint8).reshape(4, 32) for at in (873, 1191, 1010)],
+        "nonces": [numpy.frombuffer(view[at : at + 48], "V12") for at in (953, 1191, 1100)],
+        "associated_data": [view[901:1001], view[1191:1193], [b"", b"", view[1191:1192], b""]],
+    }
+    numpy.frombuffer(view[1000:1040], numpy.int32)[:] = 0
+    offsets = pyarrow.py_buffer(view[1000:1040])
+    places["associated_data"].append(pyarrow.Array.from_buffers(pyarrow.binary(), 4, [None, offsets, pyarrow.py_buffer(b"")]))
+    kept = bytes(memory)
+    for name, objects in places.items():
+        for one in objects:
+            with pytest.raises(ValueError, match=f"out overlaps {name}"):
+                oarlock.seal_many(aead, out=out, **{**apart, name: one})
+    keys = numpy.frombuffer(view[1180:1308], "V32")
+    with pytest.raises(ValueError, match="out overlaps key"):
+        oarlock.seal_many(keys, table, nonces=nonces, algorithm="AESGCM", out=out)
+    assert bytes(memory) == kept
+    assert sealed != bytes(192)

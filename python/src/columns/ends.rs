@@ -44,13 +44,18 @@ impl Offset for i64 {
     }
 }
 
+/// Returns the length of the result of a value.
+pub fn result_bytes(direction: Direction, bytes: usize) -> usize {
+    match direction {
+        Direction::Encrypt => bytes.saturating_add(TAG),
+        Direction::Decrypt => bytes.saturating_sub(TAG),
+    }
+}
+
 impl Ends {
     pub fn new(values: &Values, direction: Direction) -> Result<Self, TooLarge> {
         let rows = values.rows();
-        let result_bytes = |bytes: usize| match direction {
-            Direction::Encrypt => bytes.saturating_add(TAG),
-            Direction::Decrypt => bytes.saturating_sub(TAG),
-        };
+        let result_bytes = |bytes| result_bytes(direction, bytes);
         if let Some(width) = values.width().map(result_bytes)
             // Arrow's width has 31 bits; and one of nothing cannot tell how many rows there are.
             && i32::try_from(width).is_ok_and(|width| width > 0)

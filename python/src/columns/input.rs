@@ -1,6 +1,7 @@
 //! Columns that Python hands in: Arrow's C data interface, tables of bytes, and iterables.
 
 use std::ffi::CStr;
+use std::ops::Range;
 
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
@@ -57,6 +58,28 @@ impl Chunk {
             Self::Table(table) => table.get(row),
             Self::Objects(objects) => objects[row].as_ref().map(Owned::bytes),
         }
+    }
+
+    /// Whether memory that a value is read by lies in a range of addresses.
+    fn overlaps(&self, range: &Range<usize>) -> bool {
+        let is_in = |bytes: &[u8]| {
+            let start = bytes.as_ptr().addr();
+            !bytes.is_empty() && start < range.end && range.start < start + bytes.len()
+        };
+        let array = match self {
+            Self::Null(_) => return false,
+            Self::Table(table) => return is_in(table.bytes()),
+            Self::Objects(objects) => {
+                return objects.iter().flatten().any(|object| is_in(object.bytes()));
+            }
+            Self::Binary(array) => array.to_data(),
+            Self::LargeBinary(array) => array.to_data(),
+            Self::Fixed(array) => array.to_data(),
+            Self::Views(array) => array.to_data(),
+        };
+        let nulls = array.nulls().map(|nulls| nulls.buffer());
+        let mut buffers = array.buffers().iter().chain(nulls);
+        buffers.any(|buffer| is_in(buffer.as_slice()))
     }
 
     fn width(&self) -> Option<usize> {
@@ -133,6 +156,11 @@ impl Values {
             Chunk::Table(table) => table.has_nulls(),
             Chunk::Objects(objects) => objects.iter().any(Option::is_none),
         })
+    }
+
+    /// Whether memory that a value is read by lies in a range of addresses.
+    pub fn overlaps(&self, range: &Range<usize>) -> bool {
+        self.chunks.iter().any(|chunk| chunk.overlaps(range))
     }
 
     /// Returns the width of the values if the type fixes it.

@@ -12,10 +12,11 @@ use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 
 use super::TAG;
-use super::ends::Ends;
+use super::ends::{Ends, result_bytes};
 use super::input::Values;
 use super::nonces::NONCE_BYTES;
 use super::output::Column;
+use crate::buffer::Output;
 use crate::engine::{accelerator, each};
 use crate::failure::exception;
 use crate::memory::zeroed;
@@ -79,20 +80,88 @@ impl Call<'_> {
 
     /// Seals or opens all rows.
     pub fn process(&self, py: Python<'_>, direction: Direction) -> PyResult<(Column, Failures)> {
-        let too_large =
-            |_| PyMemoryError::new_err(format!("the results of {} rows", self.values.rows()));
-        let ends = py
-            .detach(|| Ends::new(self.values, direction))
-            .map_err(too_large)?;
-        let mut output = zeroed(ends.total()).map_err(too_large)?;
+        let ends = self.ends(py, direction)?;
+        let mut output = zeroed(ends.total()).map_err(|_| self.too_large())?;
+        let failures = self.fill(py, direction, &ends, &mut output)?;
+        let column = py.detach(|| self.column(output, ends, &failures));
+        Ok((column.map_err(|error| exception(&error))?, failures))
+    }
 
+    /// Seals or opens all rows into memory of the caller's.
+    pub fn process_into(
+        &self,
+        py: Python<'_>,
+        direction: Direction,
+        out: &Bound<'_, PyAny>,
+    ) -> PyResult<Failures> {
+        let Some(width) = self.values.width() else {
+            return Err(PyValueError::new_err(
+                "out is for values of a fixed width: an array of bytes with two dimensions, NumPy's S and V types, \
+                 or Arrow's fixed-size binary",
+            ));
+        };
+        // Only a column of Arrow's can show them.
+        if self.values.may_have_nulls() {
+            return Err(PyValueError::new_err(
+                "values has nulls, which cannot be shown in out",
+            ));
+        }
+        let width = result_bytes(direction, width);
+        let mut out = Output::of_rows(out, "out", self.values.rows(), width)?;
+        let start = out.start().addr();
+        let range = start..start + out.len();
+        if let Some(name) = self.overlapping(&range) {
+            return Err(PyValueError::new_err(format!(
+                "out overlaps {name}: give memory that no other argument uses"
+            )));
+        }
+        let ends = self.ends(py, direction)?;
+        self.fill(py, direction, &ends, out.bytes())
+    }
+
+    /// Returns the name of an argument that has memory in a range of addresses.
+    fn overlapping(&self, range: &Range<usize>) -> Option<&'static str> {
+        let mut columns = vec![self.values, self.nonces];
+        if let Keys::Each(keys, _) = self.keys {
+            columns.push(keys);
+        }
+        match self.associated_data {
+            AssociatedData::Each(column) => columns.push(column),
+            AssociatedData::Same(bytes) => {
+                let start = bytes.as_ptr().addr();
+                if !bytes.is_empty() && start < range.end && range.start < start + bytes.len() {
+                    return Some("associated_data");
+                }
+            }
+        }
+        let overlapping = columns.iter().find(|column| column.overlaps(range));
+        overlapping.map(|column| column.name())
+    }
+
+    fn too_large(&self) -> PyErr {
+        PyMemoryError::new_err(format!("the results of {} rows", self.values.rows()))
+    }
+
+    fn ends(&self, py: Python<'_>, direction: Direction) -> PyResult<Ends> {
+        py.detach(|| Ends::new(self.values, direction))
+            .map_err(|_| self.too_large())
+    }
+
+    /// Seals or opens all rows into memory with room for them.
+    fn fill(
+        &self,
+        py: Python<'_>,
+        direction: Direction,
+        ends: &Ends,
+        output: &mut [u8],
+    ) -> PyResult<Failures> {
         let failures = Mutex::new(Vec::new());
         let accelerator = accelerator()?;
-        for block in runs(&ends, &mut output) {
+        for block in runs(ends, output) {
             let bytes = block.iter().map(Run::cost).sum();
             py.detach(|| {
                 each(accelerator, bytes, block, |run| {
-                    self.compute(run, &ends, direction, &failures);
+                    self.compute(run, ends, direction, &failures);
                 });
             });
             py.check_signals()?;
@@ -101,8 +170,7 @@ impl Call<'_> {
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
         failures.sort_unstable_by_key(|(row, _)| *row);
-        let column = py.detach(|| self.column(output, ends, &failures));
-        Ok((column.map_err(|error| exception(&error))?, failures))
+        Ok(failures)
     }
 
     fn compute(&self, run: Run<'_>, ends: &Ends, direction: Direction, failures: &Mutex<Failures>) {
