@@ -6,6 +6,7 @@
 //! ask.rs     clients of the cryptoserver: closed loops, or a fixed number of requests a second
 //! attack.rs  a hostile client, or an honest one in its place
 //! local.rs   the library without a server, by jobs in flight or call by call
+//! token.rs   a PKCS#11 module, by threads with a session each
 //! tally.rs   results                            watch.rs   the servers' CPU time, memory, descriptors
 //! tls/       either end of a file's way over TLS 1.3
 //! ```
@@ -19,6 +20,7 @@ mod attack;
 mod local;
 mod tally;
 mod tls;
+mod token;
 mod watch;
 
 use std::process::ExitCode;
@@ -42,6 +44,8 @@ enum Command {
     Attack(attack::Args),
     /// Make signatures with the library
     Local(local::Args),
+    /// Make signatures with a PKCS#11 module
+    Token(token::Args),
     /// Listen on loopback, print the port, and read a file over TLS
     Receive(tls::Receive),
     /// Send a file over TLS, repeatedly if asked, and print the CPU time and the elapsed time, in seconds
@@ -53,6 +57,7 @@ fn main() -> ExitCode {
         Command::Ask(args) => ask::run(args).and_then(line),
         Command::Attack(args) => attack::run(args).and_then(line),
         Command::Local(args) => local::run(args).and_then(line),
+        Command::Token(args) => token::run(args).and_then(line),
         Command::Receive(args) => return tls::ended(tls::receive(args)),
         Command::Send(args) => return tls::ended(tls::send(args)),
     };

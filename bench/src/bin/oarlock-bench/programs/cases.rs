@@ -19,7 +19,7 @@ use super::in_memory::{self, InMemory};
 use super::operations;
 use super::packets::{self, Line};
 use super::python::{CASES_IN_PYTHON, Python};
-use super::server::{Board, Boards, Servers};
+use super::server::{Board, Boards, Place, Servers};
 use super::setup::Setup;
 use super::speed::Speed;
 use super::ssh::{Setting, Ssh, Suite, TransferKind};
@@ -272,6 +272,12 @@ fn servers() -> Vec<(String, Servers)> {
         named("server-overload", Servers::Overload),
         named("server-kill", Servers::Kill),
     ]);
+    for (name, place) in [("server", Place::Server), ("files", Place::Files)] {
+        for (key, is_p256) in [("p256", true), ("rsa2048", false)] {
+            let token = Servers::Token { place, is_p256 };
+            cases.push((format!("pkcs11-{name}-{key}"), token));
+        }
+    }
     cases.extend(kinds().iter().map(|kind| {
         let name = format!("hostile-{}", kind.name);
         (name, Servers::Beside(kind.name))
@@ -497,7 +503,7 @@ const fn nginx(workers: usize, has_daemon: bool) -> Server {
 pub(crate) fn are_named_by(pattern: &str) -> bool {
     [
         "ssh", "https", "tls-", "openssl-", "file", "pipe", "server", "hostile", "packet",
-        "device", "c-", "evp-", "python-",
+        "device", "c-", "evp-", "python-", "fleet-", "pkcs11-",
     ]
     .iter()
     .any(|prefix| pattern.starts_with(prefix))

@@ -69,7 +69,8 @@ loops of rage and age over 500 of them, files a second; server-*, oarlock serve 
 hostile-*, a client that attacks the server, compared with one that does not; packet-*, many packets in one
 call, from 16 bytes to 64 KiB or as --size says; device-*, requests to the framework, alone and on simulated boards; c-*, the
 C library against the Rust one and EVP; python-*, the Python package against `cryptography`; fleet-*, `oarlock.ray` on
-a local Ray against other programs in the same tasks, which takes 20 GB of disk. They take minutes, so only a pattern that begins as their names do measures
+a local Ray against other programs in the same tasks, which takes 20 GB of disk; pkcs11-*, the PKCS#11 module against
+the server's own client and SoftHSM. They take minutes, so only a pattern that begins as their names do measures
 them: --case 'ssh-*', --targets='file-*'. Of the other options, --class, --quick, --json and --record count.
 
 Never slower: --targets='class-*' measures every cipher at every size against every peer, openssl speed, ssh, scp, curl

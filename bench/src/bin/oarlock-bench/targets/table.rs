@@ -22,7 +22,7 @@ use crate::programs::python::{
     TWO_MILLISECONDS, TWO_THREADS,
 };
 use crate::programs::server::{
-    ALL, AT_FIRST, FULL_QUEUE, HONEST, LIBRARY, PAPER, PEAK, PLAINTEXT, TWO_THIRDS,
+    ALL, AT_FIRST, CLIENT, FULL_QUEUE, HONEST, LIBRARY, PAPER, PEAK, PLAINTEXT, SOFTHSM, TWO_THIRDS,
 };
 use crate::programs::{Quantity, STOCK};
 
@@ -302,7 +302,7 @@ fn kept_all(names: &[String]) -> &'static [&'static str] {
 }
 
 /// The names of the other sides of whole programs.
-const SIDES: [&str; 37] = [
+const SIDES: [&str; 39] = [
     "age",
     "cat",
     "cp",
@@ -312,6 +312,7 @@ const SIDES: [&str; 37] = [
     ALLOWED,
     AT_FIRST,
     AWS_LC,
+    CLIENT,
     COMMAND,
     CPU,
     CRYPTOGRAPHY,
@@ -331,6 +332,7 @@ const SIDES: [&str; 37] = [
     PLAINTEXT,
     RUST,
     RUST_LOOP,
+    SOFTHSM,
     SSL_WRITE,
     SSL_WRITE_LONG,
     STOCK,

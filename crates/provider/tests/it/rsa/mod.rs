@@ -122,7 +122,7 @@ fn all_of_it_with_every_operation_in_lanes() {
     // Commands have configurations of their own.
     again.args(["rsa::", "--skip", "rsa::commands", "--skip", "rsa::reading"]);
     again.env(TEST_OPTIONS, "lanes=always");
-    again.env("OARLOCK_DIFFERENTIAL_ROUNDS", rounds(200).to_string());
+    again.env("OARLOCK_DIFFERENTIAL_ROUNDS", rounds(400).to_string());
     let output = again.output().unwrap();
     assert!(
         output.status.success(),

@@ -17,7 +17,7 @@ use crate::system::surroundings::on_one_cpu;
 /// Certificates, keys, and the programs.
 pub(super) struct Home {
     folder: PathBuf,
-    oarlock: PathBuf,
+    pub(super) oarlock: PathBuf,
     pub(super) load: PathBuf,
 }
 

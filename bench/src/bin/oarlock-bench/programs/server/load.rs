@@ -147,7 +147,7 @@ impl Home {
 /// The kind of request for P-256 signatures.
 pub(super) const P256: &str = "sign-p256";
 
-fn report(command: &mut Command) -> Result<LoadReport, Error> {
+pub(super) fn report(command: &mut Command) -> Result<LoadReport, Error> {
     let output = command
         .output()
         .map_err(Error::io("oarlock-bench-process"))?;

@@ -6,7 +6,7 @@
 //! sign.rs     signatures of RSA-2048: for a CPU second, and one at a time
 //! sides.rs    what they are compared with
 //! boards.rs   simulated boards of the paper      endure.rs   much load, too much, and a server that dies
-//! hostile.rs  hostile clients and a victim
+//! hostile.rs  hostile clients and a victim    token.rs    the PKCS#11 module, with keys on a server or in files
 //! ```
 //!
 //! Servers are processes, and all clients of a server are one process. Every answer is compared with the library's.
@@ -18,6 +18,7 @@ mod hostile;
 mod load;
 mod sides;
 mod sign;
+mod token;
 
 use oarlock_measure::Error;
 
@@ -26,8 +27,9 @@ use super::setup::Setup;
 pub(crate) use boards::{Board, Boards};
 use host::Home;
 pub(crate) use sides::{
-    ALL, AT_FIRST, FULL_QUEUE, HONEST, LIBRARY, PAPER, PEAK, PLAINTEXT, TWO_THIRDS,
+    ALL, AT_FIRST, CLIENT, FULL_QUEUE, HONEST, LIBRARY, PAPER, PEAK, PLAINTEXT, SOFTHSM, TWO_THIRDS,
 };
+pub(crate) use token::Place;
 
 /// A measurement of servers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,6 +49,11 @@ pub(crate) enum Servers {
     Overload,
     /// One of three servers is killed.
     Kill,
+    /// The PKCS#11 module, with P-256 or RSA-2048.
+    Token {
+        place: Place,
+        is_p256: bool,
+    },
     /// A hostile client of this kind, next to a victim.
     Beside(&'static str),
 }
@@ -63,6 +70,7 @@ impl Servers {
             Self::Load => endure::load(setup, &home),
             Self::Overload => endure::overload(setup, &home),
             Self::Kill => endure::kill(setup, &home),
+            Self::Token { place, is_p256 } => token::measure(setup, &home, place, is_p256),
             Self::Beside(kind) => hostile::beside(setup, &home, kind),
         }
     }

@@ -27,3 +27,5 @@ pub(crate) const AT_FIRST: &str = "at first";
 pub(crate) const PEAK: &str = "the peak";
 pub(crate) const FULL_QUEUE: &str = "a full queue";
 pub(crate) const TWO_THIRDS: &str = "two thirds of before";
+pub(crate) const CLIENT: &str = "the server's own client";
+pub(crate) const SOFTHSM: &str = "SoftHSM";
