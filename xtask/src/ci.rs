@@ -96,8 +96,8 @@ pub fn run() -> Result<()> {
     let (root, target) = (&metadata.workspace_root, &metadata.target_directory);
     run.step(
         "tests, those of the next lower class of CPUs, and the Python package",
-        // The package's tests leave a CPU idle.
-        |report| all.run_with(report, |report| wheel::check(root, target, report)),
+        // The package's tests mostly wait.
+        |report| all.run_while(report, |report| wheel::check(root, target, report)),
     )?;
     run.step("examples in the documentation", |report| {
         report::shown(

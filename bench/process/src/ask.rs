@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -61,6 +62,10 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 10.0)]
     timeout: f64,
 
+    /// Requests whose answers are compared; further ones only count
+    #[arg(long, default_value_t = usize::MAX)]
+    compared: usize,
+
     /// Processes of servers whose CPU time, memory and descriptors are reported
     #[arg(long)]
     pid: Vec<u32>,
@@ -96,6 +101,7 @@ async fn ask(args: &Args, asks: Arc<[Ask]>) -> Result<Report, String> {
         asks,
         tally: Arc::new(Mutex::new(Tally::of(begins, length))),
         ends: begins + length,
+        left: Arc::new(AtomicUsize::new(args.compared)),
     };
     let watching = tokio::spawn(watch(args.pid.clone(), begins, length));
     let health = args.health.map(|at| tokio::spawn(health(at, run.ends)));
@@ -202,6 +208,8 @@ struct Run {
     asks: Arc<[Ask]>,
     tally: Arc<Mutex<Tally>>,
     ends: Instant,
+    /// Answers that are still to be compared.
+    left: Arc<AtomicUsize>,
 }
 
 impl Run {
@@ -248,13 +256,20 @@ impl Run {
         while under_way.join_next().await.is_some() {}
     }
 
+    fn compares(&self) -> bool {
+        let less = |left: usize| left.checked_sub(1);
+        self.left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less)
+            .is_ok()
+    }
+
     async fn one(&self, client: &Client, number: usize) {
         let ask = &self.asks[number % self.asks.len()];
         let asked = Instant::now();
         let called = client.call(ask.operation.clone(), CallOptions::default());
         // Twice the client's own limit: a request that passes it was lost.
         let outcome = match timeout(LOST_AFTER, called).await {
-            Ok(outcome) => outcome.map(|answer| ask.is_right(&answer)),
+            Ok(outcome) => outcome.map(|answer| !self.compares() || ask.is_right(&answer)),
             Err(_) => Err(ClientError {
                 code: tonic::Code::Unknown,
                 message: "no answer arrived".into(),

@@ -57,6 +57,13 @@ pub(crate) fn run(args: &Args) -> Result<Report, String> {
 
 type Result<T, E = Box<dyn std::error::Error + Send + Sync>> = std::result::Result<T, E>;
 
+fn mechanism(args: &Args) -> Mechanism<'static> {
+    match args.p256 {
+        true => Mechanism::Ecdsa,
+        false => Mechanism::Sha256RsaPkcs,
+    }
+}
+
 struct Token {
     module: Pkcs11,
     slot: Slot,
@@ -98,20 +105,16 @@ impl Token {
 
     fn measure(self, args: &Args) -> Result<Report> {
         let private = self.key(ObjectClass::PRIVATE_KEY, &args.key)?;
-        let mechanism = match args.p256 {
-            true => Mechanism::Ecdsa,
-            false => Mechanism::Sha256RsaPkcs,
-        };
         let sessions = (0..args.threads).map(|_| self.module.open_ro_session(self.slot));
-        let sessions = sessions.collect::<Result<Vec<_>>>()?;
+        let sessions = sessions.collect::<Result<Vec<_>, _>>()?;
         let begins = Instant::now() + Duration::from_secs_f64(args.warm_up);
         let length = Duration::from_secs_f64(args.seconds);
         let tally = Mutex::new(Tally::of(begins, length));
         let pid = std::process::id();
         let made = std::thread::scope(|scope| {
-            let (tally, mechanism) = (&tally, &mechanism);
+            let tally = &tally;
             let sign = move |session: Session, thread: u8| -> Result<_> {
-                let mut made = Vec::new();
+                let (mechanism, mut made) = (mechanism(args), Vec::new());
                 for number in 0u64.. {
                     let asked = Instant::now();
                     if asked >= begins + length {
@@ -119,7 +122,7 @@ impl Token {
                     }
                     let mut digest = [thread; 32];
                     digest[..8].copy_from_slice(&number.to_le_bytes());
-                    let signature = session.sign(mechanism, private, &digest)?;
+                    let signature = session.sign(&mechanism, private, &digest)?;
                     if let Ok(mut tally) = tally.lock() {
                         tally.note(asked, Ok(true));
                     }
@@ -141,7 +144,8 @@ impl Token {
         })?;
         let public = self.key(ObjectClass::PUBLIC_KEY, &args.key)?;
         for (digest, signature) in made.iter().flatten() {
-            self.first.verify(&mechanism, public, digest, signature)?;
+            self.first
+                .verify(&mechanism(args), public, digest, signature)?;
         }
         let cpu = watch::cpu_seconds(pid).unwrap_or_default();
         let tally = tally.into_inner().map_err(|_| "a thread panicked")?;

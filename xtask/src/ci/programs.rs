@@ -144,11 +144,12 @@ impl Programs {
 
     /// Runs all programs, one for each CPU at a time, and prints each one's output when it has ended.
     pub fn run(&self, report: &mut Report) -> Result<()> {
-        self.run_with(report, |_| Ok(()))
+        self.run_while(report, |_| Ok(()))
     }
 
-    /// Runs all programs as [`run`](Self::run) does, and first `other`, as one of them, with a report of its own.
-    pub fn run_with(
+    /// Runs all programs as [`run`](Self::run) does, and at the same time `other`, with a report of its own. The programs
+    /// leave `other` the CPU time that it wants.
+    pub fn run_while(
         &self,
         report: &mut Report,
         other: impl FnOnce(&mut Report) -> Result<()>,
@@ -156,22 +157,21 @@ impl Programs {
         let at_once = std::thread::available_parallelism().map_or(1, usize::from);
         let queue: Mutex<VecDeque<&Program>> = Mutex::new(self.0.iter().collect());
         let report = Mutex::new(report);
-        let run_rest = || {
-            while let Some(program) = queue.lock().ok().and_then(|mut queue| queue.pop_front()) {
-                let ended = program.run();
-                if let Ok(mut report) = report.lock() {
-                    report.add_program(&program.name, ended);
-                }
-            }
-        };
         let mut others = Report::default();
         let other = std::thread::scope(|scope| {
-            for _ in 1..at_once {
-                scope.spawn(run_rest);
+            for _ in 0..at_once {
+                scope.spawn(|| {
+                    while let Some(program) =
+                        queue.lock().ok().and_then(|mut queue| queue.pop_front())
+                    {
+                        let ended = program.run();
+                        if let Ok(mut report) = report.lock() {
+                            report.add_program(&program.name, ended);
+                        }
+                    }
+                });
             }
-            let other = other(&mut others);
-            run_rest();
-            other
+            other(&mut others)
         });
         match report.into_inner() {
             Ok(report) => {
@@ -209,8 +209,9 @@ impl Program {
         let (output, writer) = std::io::pipe().map_err(failed)?;
         // A shell starts its background jobs with SIGINT ignored, and nohup with SIGHUP ignored. Commands whose signal
         // handling is tested would inherit that.
-        let mut command = Command::new("env");
+        let mut command = Command::new("nice");
         command
+            .args(["-n", "5", "env"])
             .arg("--default-signal=HUP,INT,QUIT,TERM,PIPE")
             .arg(&self.file)
             .current_dir(&self.folder)

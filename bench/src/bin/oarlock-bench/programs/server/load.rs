@@ -41,6 +41,8 @@ pub(super) struct ClientLoad<'a> {
     pub(super) seconds: f64,
     /// Seconds after which the first server is killed.
     pub(super) kill_after: Option<f64>,
+    /// Requests whose answers are compared, if not all are.
+    pub(super) compared: Option<usize>,
     /// Whether `/healthz` of the first server is requested, too.
     pub(super) asks_for_health: bool,
 }
@@ -55,6 +57,7 @@ pub(super) const ONE: ClientLoad<'static> = ClientLoad {
     warm_up: 0.5,
     seconds: 3.0,
     kill_after: None,
+    compared: None,
     asks_for_health: false,
 };
 
@@ -110,6 +113,9 @@ impl Home {
         option("--connections", load.connections.to_string());
         option("--warm-up", load.warm_up.to_string());
         option("--seconds", load.seconds.to_string());
+        if let Some(compared) = load.compared {
+            option("--compared", compared.to_string());
+        }
         match load.per_second {
             Some(rate) => option("--per-second", rate.to_string()),
             None => {
