@@ -11,7 +11,7 @@ use prost::Message as _;
 use rustls_pki_types::ServerName;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tonic::Code;
 use tonic::transport::Channel;
 use tower::balance::p2c::Balance;
@@ -312,25 +312,27 @@ impl Keeper {
 
     /// Connects, and reconnects after every failure.
     async fn keep(self, key: Key) {
-        let mut pause = RETRY_MIN;
+        let mut pauses = Pauses::default();
         loop {
-            match self.hold(&key).await {
-                Ok(reason) => {
-                    pause = RETRY_MIN;
+            let lasted = match self.hold(&key).await {
+                Ok((reason, lasted)) => {
                     self.gone(&key, Fault::new(format!("{}: {reason}", key.0)));
+                    lasted
                 }
                 Err(fault) => {
                     self.gone(&key, fault);
-                    // The jitter keeps clients of a returning server from connecting all at once.
-                    sleep(pause + pause.mul_f64(jitter())).await;
-                    pause = (pause * 2).min(RETRY_MAX);
+                    Duration::ZERO
                 }
+            };
+            if let Some(pause) = pauses.after(lasted) {
+                // The jitter keeps clients of a returning server from connecting all at once.
+                sleep(pause + pause.mul_f64(jitter())).await;
             }
         }
     }
 
-    /// Serves a connection to its end, and returns why it ended; fails if it cannot be opened.
-    async fn hold(&self, key: &Key) -> Result<String, Fault> {
+    /// Serves a connection to its end, and returns why it ended and how long it lasted; fails if it cannot be opened.
+    async fn hold(&self, key: &Key) -> Result<(String, Duration), Fault> {
         let witness = Witness::default();
         // The TLS fault explains more than the errors that follow from it.
         let tls = self.settings.tls.as_ref();
@@ -357,8 +359,10 @@ impl Keeper {
             state.faults.remove(&address);
             state.untried.remove(&address);
         });
+        let opened = Instant::now();
         let reason = replies.await;
-        Ok(witness.explain(tls).unwrap_or(reason))
+        let reason = witness.explain(tls).unwrap_or(reason);
+        Ok((reason, opened.elapsed()))
     }
 
     fn gone(&self, key: &Key, fault: Fault) {
@@ -380,6 +384,31 @@ impl Keeper {
     }
 }
 
+/// The pauses before a server is tried again. They double as long as no connection lasts: a server may also accept one and
+/// end its stream at once.
+struct Pauses {
+    next: Duration,
+}
+
+impl Default for Pauses {
+    fn default() -> Self {
+        Self { next: RETRY_MIN }
+    }
+}
+
+impl Pauses {
+    /// Returns the pause after a connection that lasted this long; `None` if it is to be opened again at once.
+    fn after(&mut self, lasted: Duration) -> Option<Duration> {
+        if lasted >= RETRY_MAX {
+            self.next = RETRY_MIN;
+            return None;
+        }
+        let pause = self.next;
+        self.next = (pause * 2).min(RETRY_MAX);
+        Some(pause)
+    }
+}
+
 /// Returns a number from 0 to 1, taken from the clock. It only spreads reconnections.
 fn jitter() -> f64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -394,3 +423,18 @@ const PAGE_KEYS: u32 = 1000;
 const PAGES_MAX: usize = 4096;
 const LIST_BYTES_MAX: usize = 64 << 20;
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_until_a_connection_lasts() {
+        let mut pauses = Pauses::default();
+        let short = [0, 10, 999, 0, 0, 0].map(Duration::from_millis);
+        let paused = short.map(|lasted| pauses.after(lasted).unwrap().as_millis());
+        assert_eq!(paused, [50, 100, 200, 400, 800, 1000]);
+        assert_eq!(pauses.after(RETRY_MAX), None);
+        assert_eq!(pauses.after(Duration::ZERO), Some(RETRY_MIN));
+    }
+}

@@ -2,6 +2,7 @@
 //! which are full for different reasons: for calls and their buffers, for decoded messages that wait, and for replies.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -9,6 +10,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 #[derive(Debug)]
 pub struct Allowance {
     bytes: usize,
+    /// The part of `bytes` that it may take now.
+    most: AtomicUsize,
     own: Arc<Semaphore>,
     all: Arc<Semaphore>,
 }
@@ -27,9 +30,19 @@ impl Allowance {
         let bytes = bytes.min(Semaphore::MAX_PERMITS);
         Self {
             bytes,
+            most: AtomicUsize::new(bytes),
             own: Arc::new(Semaphore::new(bytes)),
             all: Arc::clone(all),
         }
+    }
+
+    /// Changes how many of its bytes the client may take. Those that it has taken beyond that stay until it returns them.
+    pub(super) fn set_most(&self, bytes: usize) {
+        self.most.store(bytes.min(self.bytes), Ordering::Relaxed);
+    }
+
+    fn most(&self) -> usize {
+        self.most.load(Ordering::Relaxed)
     }
 
     /// Whether no bytes are taken.
@@ -39,7 +52,7 @@ impl Allowance {
 
     /// Takes bytes if they are free now. A request for more than the client's whole allowance takes all of it.
     pub(super) fn try_take(&self, bytes: usize) -> Option<Taken> {
-        let count = u32::try_from(bytes.min(self.bytes)).ok()?;
+        let count = u32::try_from(bytes.min(self.most())).ok()?;
         let own = Arc::clone(&self.own).try_acquire_many_owned(count).ok()?;
         self.of_all(own, count)
     }
@@ -55,7 +68,7 @@ impl Allowance {
     /// Choudhury and Hahne 1998). So a few clients that return nothing leave enough for the rest.
     fn of_all(&self, own: OwnedSemaphorePermit, count: u32) -> Option<Taken> {
         let held = self.bytes - self.own.available_permits();
-        if held > self.all.available_permits() {
+        if held > self.most() || held > self.all.available_permits() {
             return None;
         }
         let all = Arc::clone(&self.all).try_acquire_many_owned(count).ok()?;
@@ -84,5 +97,22 @@ mod tests {
         assert!(other.try_take(101).is_some());
         assert!(one.try_take(1000).is_none());
         assert!(Allowance::new(300, &all).try_take(1000).is_some());
+    }
+
+    #[test]
+    fn the_part_that_may_be_taken_changes_at_any_time() {
+        let all = Arc::new(Semaphore::new(1000));
+        let allowance = Allowance::new(300, &all);
+        allowance.set_most(100);
+        let first = allowance.try_take(100).unwrap();
+        assert!(allowance.try_take(1).is_none());
+        allowance.set_most(200);
+        let second = allowance.try_take(100).unwrap();
+        allowance.set_most(100);
+        drop(first);
+        assert!(allowance.try_take(1).is_none(), "100 are still taken");
+        drop(second);
+        assert!(allowance.try_take(1000).is_some());
+        assert!(allowance.is_whole());
     }
 }

@@ -115,7 +115,7 @@ impl hyper::body::Body for Inbound {
                 self.taken = self.allowance.try_take(longest);
                 if self.taken.is_none() {
                     return Poll::Ready(Some(Err(Status::resource_exhausted(
-                        "too many streams of this client have had long messages: use fewer streams, or end them",
+                        "the buffers of this client's streams are full (a stream keeps room for its longest message until it ends): use fewer streams or shorter messages",
                     ))));
                 }
             }

@@ -22,12 +22,11 @@ use tokio::time::{sleep, sleep_until, timeout};
 use tokio_rustls::LazyConfigAcceptor;
 use tokio_stream::Stream;
 
-use super::super::allowance::STREAM_BYTES;
 use super::super::config::Limits;
 use super::super::log_limit::LogLimit;
 use super::activity::Activity;
 use super::connection::{Connection, Io};
-use super::counts::{Counts, Place};
+use super::counts::{Allowed, Counts, Place};
 use super::crowd::{Bounds, Crowd, Member, Stage};
 use super::descriptors::{are_out, share_of};
 use super::refusal::Refusal;
@@ -76,10 +75,8 @@ impl Listener {
     ) -> Incoming {
         let (done, connections) = mpsc::channel(1);
         let (stopping, stopped) = watch::channel(false);
-        let streams = STREAMS_PER_CONNECTION * limits.client_connections_max;
-        let allowed = streams * STREAM_BYTES + LONG_STREAMS * limits.message_bytes_max;
         let threads = Handle::current().metrics().num_workers();
-        let counts = Arc::new(Counts::new(allowed, 8 * allowed, threads));
+        let counts = Arc::new(Counts::new(Allowed::of(limits), threads));
         let standing = Arc::new(Standing::default());
         let handshakes_max = limits.connections_max.min(share_of(HANDSHAKES_PART));
         let acceptor = Arc::new(Acceptor {
@@ -398,10 +395,6 @@ const HANDSHAKES: Bounds = Bounds {
 /// Each stage has at most an eighth of the descriptors.
 const HANDSHAKES_PART: u64 = 8;
 
-/// The streams per connection for a client that has all its connections open.
-const STREAMS_PER_CONNECTION: usize = 4;
-/// The streams of a client that may have had a message of the greatest length, however many connections it may open.
-const LONG_STREAMS: usize = 4;
 /// The time that a connection takes of a thread, without its handshake.
 const ACCEPT_COST: Duration = Duration::from_micros(40);
 /// The time after which a displaced connection is closed.

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::super::allowance::Allowance;
+use super::super::allowance::{Allowance, STREAM_BYTES};
+use super::super::config::Limits;
 use super::debt::{Debt, Sharing};
 use crate::tls::Identity;
 
@@ -15,14 +16,46 @@ use crate::tls::Identity;
 pub struct Counts {
     open: AtomicU64,
     by_client: Mutex<HashMap<Identity, OfClient>>,
-    /// The memory that each client, and all of them together, may make the server hold.
-    allowed: usize,
+    allowed: Allowed,
     allowed_all: Arc<Semaphore>,
     sharing: Arc<Sharing>,
     /// The debt of connections whose handshake is not done.
     pub(super) newcomers: Debt,
     pub(super) admitted: AtomicU64,
     pub(super) refused: AtomicU64,
+}
+
+/// The memory that clients may make the server hold for their calls.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Allowed {
+    /// The bytes of a client, however few connections it has.
+    client: usize,
+    /// The bytes that each of its connections adds. Many machines may share a certificate, and the stream of each keeps a
+    /// buffer for its longest message.
+    connection: usize,
+    /// The most connections that add to them.
+    connections_max: usize,
+    /// The bytes of all clients together.
+    all: usize,
+}
+
+impl Allowed {
+    pub(super) fn of(limits: &Limits) -> Self {
+        let streams = STREAMS_PER_CONNECTION * limits.client_connections_max;
+        let client = streams * STREAM_BYTES + LONG_STREAMS * limits.message_bytes_max;
+        let connection = USUAL_BYTES.min(limits.message_bytes_max);
+        Self {
+            client,
+            connection,
+            connections_max: limits.client_connections_max,
+            all: 8 * client + 2 * connection * limits.client_connections_max,
+        }
+    }
+
+    /// Returns the bytes of a client with this number of connections.
+    fn with(&self, connections: usize) -> usize {
+        self.client + self.connection * connections.min(self.connections_max)
+    }
 }
 
 /// The state that the connections of a client share.
@@ -35,13 +68,13 @@ struct OfClient {
 
 impl Counts {
     /// Creates counts for a server with `threads` threads that move requests.
-    pub(super) fn new(allowed: usize, allowed_all: usize, threads: usize) -> Self {
+    pub(super) fn new(allowed: Allowed, threads: usize) -> Self {
         let sharing = Arc::new(Sharing::new(threads));
         Self {
             open: AtomicU64::new(0),
             by_client: Mutex::default(),
             allowed,
-            allowed_all: Arc::new(Semaphore::new(allowed_all.min(Semaphore::MAX_PERMITS))),
+            allowed_all: Arc::new(Semaphore::new(allowed.all.min(Semaphore::MAX_PERMITS))),
             newcomers: Debt::new(&sharing),
             sharing,
             admitted: AtomicU64::new(0),
@@ -102,12 +135,16 @@ impl Place {
     ) -> Self {
         counts.open.fetch_add(1, Ordering::Relaxed);
         let mut clients = lock(&counts.by_client);
-        let client = clients.entry(identity.clone()).or_insert_with(|| OfClient {
-            open: 0,
-            allowance: Arc::new(Allowance::new(counts.allowed, &counts.allowed_all)),
-            debt: Arc::new(Debt::new(&counts.sharing)),
+        let client = clients.entry(identity.clone()).or_insert_with(|| {
+            let most = counts.allowed.with(usize::MAX);
+            OfClient {
+                open: 0,
+                allowance: Arc::new(Allowance::new(most, &counts.allowed_all)),
+                debt: Arc::new(Debt::new(&counts.sharing)),
+            }
         });
         client.open += 1;
+        client.allowance.set_most(counts.allowed.with(client.open));
         Self {
             _permit: permit,
             counts: Arc::clone(counts),
@@ -125,6 +162,8 @@ impl Drop for Place {
         let mut clients = lock(&self.counts.by_client);
         if let Some(client) = clients.get_mut(&self.identity) {
             client.open -= 1;
+            let most = self.counts.allowed.with(client.open);
+            client.allowance.set_most(most);
             // A client that returns keeps its debt.
             if client.open == 0 && client.debt.owed().is_zero() {
                 clients.remove(&self.identity);
@@ -132,6 +171,13 @@ impl Drop for Place {
         }
     }
 }
+
+/// The streams per connection for a client that has all its connections open.
+const STREAMS_PER_CONNECTION: usize = 4;
+/// The streams of a client that may have had a message of the greatest length, however many connections it may open.
+const LONG_STREAMS: usize = 4;
+/// The longest message of Oarlock's client: up to 64 KiB of requests, and a batch of items behind them.
+const USUAL_BYTES: usize = 336 << 10;
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -141,14 +187,49 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
+    const ALLOWED: Allowed = Allowed {
+        client: 1000,
+        connection: 300,
+        connections_max: 2,
+        all: 8600,
+    };
+
     fn place(counts: &Arc<Counts>, client: &str) -> Place {
         let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
         Place::new(permit, counts, Identity::new(client))
     }
 
     #[test]
+    fn each_connection_adds_to_what_its_client_may_take() {
+        let counts = Arc::new(Counts::new(ALLOWED, 1));
+        let most = |place: &Place| {
+            let taken = std::iter::from_fn(|| place.allowance.try_take(100));
+            100 * taken.collect::<Vec<_>>().len()
+        };
+        let first = place(&counts, "client");
+        assert_eq!(most(&first), 1300);
+        let second = place(&counts, "client");
+        assert_eq!(most(&first), 1600);
+        // A connection more than the client may have is about to be refused.
+        let third = place(&counts, "client");
+        assert_eq!(most(&third), 1600);
+        drop((first, second));
+        assert_eq!(most(&third), 1300);
+    }
+
+    #[test]
+    fn the_default_limits_allow_what_the_manual_says() {
+        let allowed = Allowed::of(&Limits::default());
+        let (kib, mib) = (1 << 10, 1 << 20);
+        assert_eq!(allowed.with(0), 12 * mib);
+        assert_eq!(allowed.with(1), 12 * mib + 336 * kib);
+        assert_eq!(allowed.with(4096), 96 * mib);
+        assert_eq!(allowed.all, 264 * mib);
+    }
+
+    #[test]
     fn all_are_refused_only_if_each_that_asks_is() {
-        let counts = Arc::new(Counts::new(1 << 20, 1 << 23, 1));
+        let counts = Arc::new(Counts::new(ALLOWED, 1));
         let [flood, other] = ["flood", "other"].map(|client| place(&counts, client));
         flood.debt.touch();
         assert!(!flood.debt.refuse(), "nobody has looked yet");

@@ -462,3 +462,22 @@ async fn keys_of_another_kind_and_batches_over_the_limits_are_refused() {
     assert!(bytes(opened)[0] == [7; 262_144]);
     server.stop().await;
 }
+
+/// Many machines share a certificate, and each has had a full batch on its stream.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_certificate_serves_a_fleet_with_full_batches() {
+    let (home, server, _alice) = served("").await;
+    let text = || vec![plaintext(&[7; 262_144], b"")];
+    let mut fleet = Vec::new();
+    for _ in 0..60 {
+        let bob = home.client("bob", &[&server]).await;
+        for _ in 0..2 {
+            let sealed = bytes(bob.seal("cards", text(), OPTIONS).await.unwrap());
+            assert_eq!(sealed[0].len(), 262_144 + 44);
+        }
+        fleet.push(bob);
+    }
+    let connected = fleet.iter().map(Client::connected).sum::<usize>();
+    assert_eq!(connected, 60);
+    server.stop().await;
+}
