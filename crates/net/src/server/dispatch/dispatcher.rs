@@ -15,7 +15,7 @@ use super::answer::{Answered, Refusal};
 use super::queue::Queue;
 use super::spin::Spin;
 use super::state::{Bounds, DeviceState, Driver, State};
-use super::task::{ClientId, Task};
+use super::task::{ClientId, Task, pass_on};
 use super::workers::{Inner, lock};
 
 /// Admits requests and passes them to devices.
@@ -171,7 +171,8 @@ impl Dispatcher {
         self.inner.wake(to_wake);
         let mut outgoing = Outgoing::default();
         for (respond, refusal) in refused {
-            respond(Answered::refused(refusal, Duration::ZERO), &mut outgoing);
+            let refused = Answered::refused(refusal, Duration::ZERO);
+            pass_on(respond, refused, &mut outgoing);
         }
         pause
     }

@@ -25,8 +25,8 @@ impl DeviceState {
 }
 
 impl State {
-    /// Records that a worker has finished its batch, with the number of requests given to the device and of those that
-    /// failed. Numbers that failed their check were not given to it.
+    /// Records that a worker has finished its batch, with the number of requests that say something about the device and of
+    /// those that failed. Numbers that failed their check say nothing about it, nor does a computation that panicked.
     pub(super) fn leave(
         &mut self,
         device: DeviceId,
@@ -50,6 +50,8 @@ impl State {
         let has_recovered = match entry.origin {
             Origin::Client => health.unproven(batch.given, was_right),
             Origin::Server if was_right => health.succeeded(now, batch.given),
+            // Nothing is known about the device, so a trial does not prevent the next one.
+            Origin::Server if failed == 0 => health.unproven(batch.given, false),
             Origin::Server => {
                 for _ in 0..failed {
                     if health.failed(now, batch.given, Fault::Failed) {
@@ -66,8 +68,10 @@ impl State {
         if !was_right || !matches!(entry.kind, Kind::Power(_)) {
             return;
         }
-        // The driver may have withdrawn its offer.
-        entry.offers[device] = state.driver.offer(&entry.kind);
+        // The driver may have withdrawn its offer. If it panics, the last one stands.
+        if let Ok(offer) = state.driver.offer(&entry.kind) {
+            entry.offers[device] = offer;
+        }
         // While a device holds more than it computes at once, the time includes its own queue.
         if let Some(offer) = entry.offers[device]
             && in_work as f64 <= offer.at_once()

@@ -14,7 +14,8 @@
 //! time that its requests took.
 //!
 //! A request whose device fails goes to another device that has not failed at it, if there is one. A device that fails
-//! often, or hangs, is down for a while and then tried with one request.
+//! often, or hangs, is down for a while and then tried with one request. A panic of what a worker computes itself is no
+//! failure of a device: it would occur on the next one too, so its request is refused at once.
 //!
 //! No device computes a signature with a key other than RSA, which takes some ten to some hundred microseconds: the workers
 //! of devices on this machine's CPUs compute it themselves, as they do parts of requests with several items.

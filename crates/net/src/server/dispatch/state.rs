@@ -1,7 +1,6 @@
 //! The state of the dispatcher: the queue, the shapes of requests and the devices.
 
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar};
 use std::time::{Duration, Instant};
 
@@ -12,7 +11,7 @@ use oarlock_engine::schedule::{Given, Health, Rules};
 use super::super::devices::DeviceWorkers;
 use super::super::signature;
 use super::queue::{Expected, Queue};
-use super::task::{ClientId, DeviceId, Kind, ShapeId, Task};
+use super::task::{ClientId, DeviceId, Kind, Panicked, ShapeId, Task, guarded};
 
 /// The limits of the dispatcher.
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +79,10 @@ pub(super) struct ShapeEntry {
     pub(super) is_long: bool,
     /// The offer of each device; `None` for a device that cannot compute the shape.
     pub(super) offers: Vec<Option<Expected>>,
+    /// The devices whose offer is not known, since they panicked when asked.
+    pub(super) unknown: Vec<DeviceId>,
+    /// When they were asked.
+    pub(super) asked: Instant,
 }
 
 /// A device and what wakes its workers.
@@ -162,7 +165,7 @@ impl Driver {
         match kind {
             Kind::Power(shape) => {
                 let size = || self.feeds.device.batch_size(shape, waiting);
-                catch_unwind(AssertUnwindSafe(size)).unwrap_or(1)
+                guarded(format_args!("{}: its batch size", self.name), size).unwrap_or(1)
             }
             Kind::Signature(key_type) => self.share(waiting, signature::batch_max(*key_type)),
             Kind::Part(class) => self.share(waiting, class.batch_max()),
@@ -174,15 +177,18 @@ impl Driver {
         (waiting / self.feeds.workers.max(1)).clamp(1, most)
     }
 
-    pub(super) fn offer(&self, kind: &Kind) -> Option<Expected> {
+    /// Returns the offer of the device, if it can compute requests of this kind.
+    pub(super) fn offer(&self, kind: &Kind) -> Result<Option<Expected>, Panicked> {
         let offer = match kind {
             Kind::Power(shape) => {
                 let offer = || self.feeds.device.offer_public_key(shape);
-                // A driver that panics offers nothing.
-                catch_unwind(AssertUnwindSafe(offer)).ok().flatten()?
+                guarded(format_args!("{}: its offer", self.name), offer)?
             }
-            Kind::Signature(key_type) => self.feeds.is_host.then(|| signature::offer(*key_type))?,
-            Kind::Part(class) => self.feeds.is_host.then(|| class.offer())?,
+            Kind::Signature(key_type) => self.feeds.is_host.then(|| signature::offer(*key_type)),
+            Kind::Part(class) => self.feeds.is_host.then(|| class.offer()),
+        };
+        let Some(offer) = offer else {
+            return Ok(None);
         };
         // A driver may offer any value; clamping keeps the times finite.
         let per_second = if offer.per_second.is_nan() {
@@ -190,10 +196,10 @@ impl Driver {
         } else {
             offer.per_second.clamp(PER_SECOND_MIN, PER_SECOND_MAX)
         };
-        Some(Expected {
+        Ok(Some(Expected {
             latency: offer.latency.min(LATENCY_MAX),
             per_second,
-        })
+        }))
     }
 }
 
@@ -207,26 +213,21 @@ pub(super) struct InWork {
 }
 
 impl State {
-    /// Returns the number of a shape. The first call for a shape asks every device for its offer.
+    /// Returns the number of a shape. The first call for a shape asks every device for its offer, and a later one asks those
+    /// again that panicked.
     pub(super) fn shape(&mut self, kind: Kind, origin: Origin) -> ShapeId {
         let key = (kind, origin);
         if let Some(id) = self.shape_ids.get(&key) {
+            let entry = &mut self.shapes[*id];
+            if !entry.unknown.is_empty() && entry.asked.elapsed() >= ASK_AGAIN {
+                entry.ask(&self.devices);
+            }
             return *id;
         }
-        let kind = &key.0;
         let id = self.shapes.len();
-        let devices = self.devices.iter();
-        let offers = devices.map(|device| device.driver.offer(kind)).collect();
-        self.shapes.push(ShapeEntry {
-            kind: kind.clone(),
-            origin,
-            is_long: match kind {
-                Kind::Power(shape) => is_long(shape),
-                Kind::Part(class) => class.is_long(),
-                Kind::Signature(_) => false,
-            },
-            offers,
-        });
+        let mut entry = ShapeEntry::new(key.0.clone(), origin, self.devices.len());
+        entry.ask(&self.devices);
+        self.shapes.push(entry);
         self.shape_ids.insert(key, id);
         id
     }
@@ -248,6 +249,33 @@ impl State {
 }
 
 impl ShapeEntry {
+    /// Creates the entry of a shape that no device has been asked for yet.
+    pub(super) fn new(kind: Kind, origin: Origin, devices: usize) -> Self {
+        Self {
+            is_long: match &kind {
+                Kind::Power(shape) => is_long(shape),
+                Kind::Part(class) => class.is_long(),
+                Kind::Signature(_) => false,
+            },
+            kind,
+            origin,
+            offers: vec![None; devices],
+            unknown: (0..devices).collect(),
+            asked: Instant::now(),
+        }
+    }
+
+    /// Asks the devices whose offer is not known.
+    fn ask(&mut self, devices: &[DeviceState]) {
+        for device in std::mem::take(&mut self.unknown) {
+            match devices[device].driver.offer(&self.kind) {
+                Ok(offer) => self.offers[device] = offer,
+                Err(Panicked) => self.unknown.push(device),
+            }
+        }
+        self.asked = Instant::now();
+    }
+
     /// Returns the devices that can compute the shape.
     pub(super) fn able(&self) -> impl Iterator<Item = DeviceId> {
         let offers = self.offers.iter().enumerate();
@@ -322,6 +350,9 @@ const FAILURES: BreakerRule = BreakerRule {
     pause_ns: BackOff::doubling(PAUSE_NS_MIN, PAUSE_NS_MIN << 6),
 };
 const PAUSE_NS_MIN: u64 = 100_000_000;
+
+/// The pause before a device that panicked is asked for its offer again.
+const ASK_AGAIN: Duration = Duration::from_millis(100);
 
 /// The most work of a short request: twice that of a prime of 2048 bits.
 const SHORT_WORK_MAX: usize = 2 * 32 * 32 * 2048;

@@ -1,7 +1,7 @@
 //! A request in the server. It is answered exactly once.
 
 use std::fmt;
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
@@ -163,9 +163,10 @@ impl Task {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         if let Some(make) = numbers {
-            let made = std::panic::catch_unwind(AssertUnwindSafe(make));
-            let made =
-                made.map_err(|_| Refusal::new(Code::Internal, "the check of the numbers failed"))?;
+            let made = guarded("the check of a client's numbers", make);
+            let made = made.map_err(|Panicked| {
+                Refusal::new(Code::Internal, "the check of the numbers failed")
+            })?;
             // Only this call has taken the numbers, so the cell is empty.
             let _ = self.request.set(Request::Power(made?));
         }
@@ -184,10 +185,7 @@ impl Task {
         let responder = self.locked().take();
         if let Some(respond) = responder {
             before(self.client);
-            let respond = AssertUnwindSafe(|| respond(answered, outgoing));
-            if std::panic::catch_unwind(respond).is_err() {
-                tracing::error!("the answer to a request could not be passed on");
-            }
+            pass_on(respond, answered, outgoing);
         }
     }
 
@@ -218,6 +216,25 @@ impl Task {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Passes an answer on. If that panics, the answer is lost, and no other one.
+pub(super) fn pass_on(respond: Responder, answered: Answered, outgoing: &mut Outgoing) {
+    let _ = guarded("passing on an answer", || respond(answered, outgoing));
+}
+
+/// A computation has panicked, which is logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Panicked;
+
+/// Runs code that may panic, such as that of a driver.
+pub(super) fn guarded<T>(what: impl fmt::Display, run: impl FnOnce() -> T) -> Result<T, Panicked> {
+    catch_unwind(AssertUnwindSafe(run)).map_err(|panic| {
+        // Dropping it may panic too.
+        std::mem::forget(panic);
+        tracing::error!("{what} panicked");
+        Panicked
+    })
 }
 
 fn bit(device: DeviceId) -> u64 {

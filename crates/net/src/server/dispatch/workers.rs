@@ -1,6 +1,5 @@
 //! Workers: the threads that feed requests to devices.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,7 +14,7 @@ use super::answer::{Answered, Output, Refusal, refusal_of};
 use super::queue::{Expected, left_to};
 use super::spin::Spin;
 use super::state::{DeviceState, Driver, InWork, Lane, Origin, ShapeEntry, State};
-use super::task::{DeviceId, Refused, Request, ShapeId, Task};
+use super::task::{DeviceId, Panicked, Refused, Request, ShapeId, Task, guarded};
 
 pub(super) struct Inner {
     pub(super) drivers: Vec<Arc<Driver>>,
@@ -134,16 +133,21 @@ impl Inner {
         let began = Instant::now();
         let (tasks, requests) = self.checked(batch, began, outgoing);
         let (given, spent_before) = (Instant::now(), spent());
-        let mut failed = Vec::new();
-        let mut answer = |place: usize, result: Result<Output, Error>| match result {
-            Err(Error::DeviceFailed { reason, .. }) => failed.push((place, reason)),
-            result => {
-                let task = tasks[place];
-                let outcome = result.map_err(refusal_of);
-                self.answer(task, answered(task, began, outcome, Some(name)), outgoing);
-                if !is_together {
-                    outgoing.release();
+        let (mut failed, mut proven) = (Vec::new(), requests.len());
+        let mut answer = |place: usize, result: Result<Output, Fault>| {
+            let outcome = match result {
+                Ok(output) => Ok(output),
+                Err(Fault::Device(reason)) => return failed.push((place, reason)),
+                Err(Fault::Request(refusal)) => Err(refusal),
+                Err(Fault::Unproven(refusal)) => {
+                    proven -= 1;
+                    Err(refusal)
                 }
+            };
+            let task = tasks[place];
+            self.answer(task, answered(task, began, outcome, Some(name)), outgoing);
+            if !is_together {
+                outgoing.release();
             }
         };
         // A batch has one kind: powers, signatures or parts.
@@ -155,24 +159,23 @@ impl Inner {
                     places.push(place);
                 }
                 Request::Signature(signature) => {
-                    let made = caught(name, || signature.make(name));
-                    answer(place, made.map(Output::from));
+                    answer(place, computed(|| signature.make(name).map(Output::from)));
                 }
                 Request::Part(part) => {
-                    let computed = caught(name, || part.compute(name));
-                    answer(place, computed.map(Output::Items));
+                    answer(place, computed(|| part.compute(name).map(Output::Items)));
                 }
             }
         }
         if !powers.is_empty() {
             complete(&**blocking, &powers, &mut |place, result| {
-                answer(places[place], result.map(Output::from))
+                answer(places[place], result.map(Output::from).map_err(fault_of))
             });
         }
         let took = match driver.feeds.is_host {
             true => spent().saturating_sub(spent_before),
             false => given.elapsed(),
         };
+        let failed = (proven, failed);
         for (task, refusal) in self.leave((device, worker), &tasks, &requests, failed, took) {
             let refused = answered(task, began, Err(refusal), Some(name));
             self.answer(task, refused, outgoing);
@@ -224,14 +227,15 @@ impl Inner {
         (tasks, requests)
     }
 
-    /// Records that a batch took a worker `took`. Passes the requests that failed, by place and with the reason, to other
-    /// devices, and returns those that are refused instead.
+    /// Records that a batch took a worker `took`, and that this number of its requests says something about the device.
+    /// Passes the requests that failed, by place and with the reason, to other devices, and returns those that are refused
+    /// instead.
     fn leave<'a>(
         &self,
         (device, worker): (DeviceId, usize),
         tasks: &[&'a Arc<Task>],
         requests: &[&Request],
-        failed: Vec<(usize, String)>,
+        (proven, failed): (usize, Vec<(usize, String)>),
         took: Duration,
     ) -> Vec<(&'a Arc<Task>, Refusal)> {
         let Driver { name, feeds, .. } = &*self.drivers[device];
@@ -242,7 +246,7 @@ impl Inner {
         if feeds.is_host && failed.is_empty() {
             state.settle(device, worker, tasks, took);
         }
-        state.leave(device, worker, (requests.len(), failed.len()), now);
+        state.leave(device, worker, (proven, failed.len()), now);
         let first = tasks.first().map(|task| state.origin_of(task));
         if first == Some(Origin::Client) {
             let each = more / u32::try_from(failed.len().max(1)).unwrap_or(u32::MAX);
@@ -422,16 +426,30 @@ fn left_to_others(
         .sum()
 }
 
-/// Computes on a worker. A panic is a failure of its device, as one in a driver is.
-fn caught<T>(device: &str, compute: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-    catch_unwind(AssertUnwindSafe(compute)).unwrap_or_else(|panic| {
-        // Dropping it may panic too.
-        std::mem::forget(panic);
-        Err(Error::DeviceFailed {
-            device: device.to_owned(),
-            reason: "it panicked".to_owned(),
-        })
-    })
+/// The reason why a request of a batch has no result.
+enum Fault {
+    /// The device failed.
+    Device(String),
+    /// The request is at fault, and the device has shown that it works.
+    Request(Refusal),
+    /// The request is refused, which says nothing about the device.
+    Unproven(Refusal),
+}
+
+/// Computes on a worker itself. A panic that a request causes would occur on every device, so it is neither a failure of
+/// this one nor tried on another.
+fn computed(compute: impl FnOnce() -> Result<Output, Error>) -> Result<Output, Fault> {
+    match guarded("the computation of a request", compute) {
+        Ok(result) => result.map_err(fault_of),
+        Err(Panicked) => Err(Fault::Unproven(Refusal::new(Code::Internal, PANICKED))),
+    }
+}
+
+fn fault_of(error: Error) -> Fault {
+    match error {
+        Error::DeviceFailed { reason, .. } => Fault::Device(reason),
+        error => Fault::Request(refusal_of(error)),
+    }
 }
 
 /// Returns the answer to a task that a worker began at `began`.
@@ -469,6 +487,8 @@ fn unfit(request: &Request, device: &str, reason: &str) -> Refusal {
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+const PANICKED: &str = "the computation of this request failed: report it, and do not repeat it";
 
 /// The longest time that replies are held back.
 const HOLD_MAX: Duration = Duration::from_millis(3);

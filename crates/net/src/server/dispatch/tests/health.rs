@@ -332,13 +332,9 @@ fn a_device_that_was_slow_is_expected_to_keep_its_offer_again_later() {
     let driver = Arc::new(Driver::new(driver("moody", 1, || None)));
     let mut devices = [DeviceState::new(&driver, &BOUNDS)];
     let kind = Kind::Power(request(1).shape());
-    let offer = driver.offer(&kind).unwrap();
-    let entry = ShapeEntry {
-        kind,
-        origin: Origin::Server,
-        is_long: false,
-        offers: vec![Some(offer)],
-    };
+    let offer = driver.offer(&kind).unwrap().unwrap();
+    let mut entry = ShapeEntry::new(kind, Origin::Server, 1);
+    entry.offers = vec![Some(offer)];
     for _ in 0..100 {
         devices[0].slowness[Origin::Server as usize].learn(MINUTE, 50.0);
     }

@@ -395,3 +395,55 @@ fn a_driver_may_offer_anything() {
         }
     }
 }
+
+/// A driver that panics when it is asked is asked again, and keeps an offer that it has made.
+#[test]
+fn a_panic_is_no_answer_about_an_offer() {
+    struct Shy(SoftwareDevice, AtomicUsize);
+    impl BlockingDevice for Shy {
+        fn name(&self) -> &str {
+            "shy"
+        }
+        fn offer_public_key(&self, shape: &Shape) -> Option<PublicKeyOffer> {
+            match self.1.fetch_add(1, Ordering::Relaxed) {
+                1 => self.0.offer_public_key(shape),
+                _ => panic!("as planned"),
+            }
+        }
+        fn run_public_key(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
+            self.0.run_public_key(batch, answer);
+        }
+    }
+    let shy = DeviceWorkers {
+        device: Arc::new(Shy(SoftwareDevice::new(), AtomicUsize::new(0))),
+        workers: 1,
+        is_host: false,
+    };
+    let dispatcher = Dispatcher::start(vec![shy], BOUNDS).unwrap();
+    let client = dispatcher.add_client(1);
+    let ask = || {
+        let answers = send(&dispatcher, client, 3..4, MINUTE);
+        answers.recv_timeout(MINUTE).unwrap().1.outcome
+    };
+    assert_eq!(ask().unwrap_err().code, Code::Unimplemented);
+    oarlock_testing::until("it is asked again", || ask().is_ok());
+    for _ in 0..3 {
+        // After each batch it is asked, and panics.
+        oarlock_testing::until("an idle device", || dispatcher.devices()[0].in_work == 0);
+        assert_eq!(bytes(ask().unwrap()), power(3));
+    }
+}
+
+/// What receives a refusal may panic, and the others are still refused.
+#[test]
+fn a_panic_at_a_refusal_loses_no_other() {
+    let dispatcher = Dispatcher::start(vec![driver("one", 1, || None)], BOUNDS).unwrap();
+    let client = dispatcher.add_client(1);
+    dispatcher.close();
+    let (mut all, answers) = submissions(0..3, MINUTE);
+    all[0].respond = Box::new(|_, _: &mut Outgoing| panic!("as planned"));
+    dispatcher.admit(client, all);
+    let refused: Vec<_> = answers.try_iter().collect();
+    let exponents: Vec<_> = refused.iter().map(|(exponent, _)| *exponent).collect();
+    assert_eq!(exponents, [1, 2]);
+}
