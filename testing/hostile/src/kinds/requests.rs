@@ -200,9 +200,9 @@ pub(super) async fn unfinished_messages(target: Arc<Target>, course: Arc<Course>
 pub(super) async fn kept_buffers(target: Arc<Target>, course: Arc<Course>) -> Ended {
     let mut peer = honest(&target, &course).await?;
     let exchange = grpc_headers(grpc::EXCHANGE);
-    // Unknown fields of 124 bytes each, which the server skips.
-    let whole = MESSAGE_BYTES_MAX as usize / 124 * 124;
-    let message = grpc::framed(&vec![0x7a; whole]);
+    // Unknown fields of 124 bytes each, which the server skips, and an empty request, whose refusal shows that it has read them.
+    let whole = (MESSAGE_BYTES_MAX as usize - 2) / 124 * 124;
+    let message = grpc::framed(&[&vec![0x7a; whole][..], &[0x0a, 0]].concat());
     while course.goes_on() {
         let stream = peer.begin(&exchange, OPEN_MAX, false).await?;
         peer.data(stream, &message, false).await?;
