@@ -16,19 +16,33 @@ struct Watching;
 static SEARCHING: AtomicBool = AtomicBool::new(false);
 static FOUND: AtomicUsize = AtomicUsize::new(0);
 
+/// Whether a block contains the secret.
+///
+/// # Safety
+/// `block` is allocated with `bytes` bytes, and nothing else uses them.
+unsafe fn holds_secret(block: *const u8, bytes: usize) -> bool {
+    let byte = |at: usize| {
+        debug_assert!(at < bytes);
+        // SAFETY: `at` is less than `bytes`, so the byte is in the caller's block. The block's owner may have left padding in it.
+        // The read is volatile, so that the compiler takes what the memory holds, and derives nothing from what was written.
+        unsafe { block.add(at).read_volatile() }
+    };
+    let starts = (bytes + 1).saturating_sub(SECRET.len());
+    (0..starts).any(|start| (0..SECRET.len()).all(|at| byte(start + at) == SECRET[at]))
+}
+
 // SAFETY: every call goes to the system's allocator unchanged; a block is only read, just before it is freed.
 unsafe impl GlobalAlloc for Watching {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller upholds the contract: a valid layout of at least one byte. The block is zeroed, so that all of
-        // it may be read later.
+        // SAFETY: the caller upholds the contract: a valid layout of at least one byte. The block is zeroed, so that a read finds
+        // nothing from before.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         if SEARCHING.load(Ordering::Acquire) {
-            // SAFETY: the block is `layout.size()` bytes long, and `alloc` initialized all of them.
-            let block = unsafe { std::slice::from_raw_parts(block, layout.size()) };
-            if block.windows(SECRET.len()).any(|window| window == SECRET) {
+            // SAFETY: the block is allocated with `layout.size()` bytes, and its owner, who frees it, uses it no more.
+            if unsafe { holds_secret(block, layout.size()) } {
                 FOUND.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -83,6 +97,11 @@ fn requests() -> Vec<request::Operation> {
             modulus: secret(),
             byte_order: 0,
             crt: Some(crt),
+        }),
+        request::Operation::Sign(proto::Sign {
+            key_id: "ed25519".into(),
+            scheme: proto::SignatureScheme::Ed25519.into(),
+            digest: secret(),
         }),
         request::Operation::Mac(proto::Mac {
             key_id: "mac".into(),

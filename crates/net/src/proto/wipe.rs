@@ -3,7 +3,7 @@
 
 use zeroize::Zeroize as _;
 
-use super::{Crt, Item, Mac, MacOf, ModExp, Plaintext, Reply, item, reply};
+use super::{Crt, Item, Mac, MacOf, ModExp, Plaintext, Reply, Sign, item, reply};
 
 impl Drop for ModExp {
     fn drop(&mut self) {
@@ -24,6 +24,13 @@ impl Drop for Crt {
         ] {
             number.zeroize();
         }
+    }
+}
+
+impl Drop for Sign {
+    /// Wipes the message, which schemes without a hash function have in place of its digest.
+    fn drop(&mut self) {
+        self.digest.zeroize();
     }
 }
 
