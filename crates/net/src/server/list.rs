@@ -12,6 +12,7 @@ use super::operation;
 use crate::proto;
 
 /// A page of a list.
+#[derive(Default)]
 pub(super) struct Page<'a> {
     pub(super) keys: Vec<(&'a str, &'a Key)>,
     /// The most bytes of the reply's keys.

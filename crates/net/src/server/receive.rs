@@ -93,11 +93,13 @@ impl Shared {
         let mut outgoing = Outgoing::default();
         for (number, mut asked) in (1..).zip(batch.requests) {
             let rest = caller.debt.rests_until();
-            if rest.is_some() || number % YIELD_EVERY == 0 && held.is_some() {
+            if rest.is_some() || number % YIELD_EVERY == 0 {
                 // Give other clients their turn.
                 self.admit(caller, submissions.drain(..));
                 outgoing.release();
                 match rest {
+                    // The message is in no account, so it must not wait.
+                    None if held.is_none() => {}
                     None => tokio::task::yield_now().await,
                     Some(until) => bounds.wait(held.as_ref(), sleep_until(until)).await?,
                 }

@@ -128,21 +128,13 @@ impl Cryptoserver for Service {
         let caller = self.0.caller(&request)?;
         let asked = request.into_inner();
         let keys = (self.0.keys)();
-        let allowed = keys.after(&asked.page_token).filter(|(id, key)| {
-            // Clients of earlier versions expect a SubjectPublicKeyInfo.
-            caller.rights.allows_key(id) && (asked.any_kind || key.public_key().is_some())
-        });
-        let page = list::page(allowed, asked.page_size);
-        let reserved = caller.account.try_reserve(None, REPLY_BYTES + page.bytes);
-        let outcome = if !caller.rights.allows_operation(Operation::List) {
-            Err(Refusal::new(
-                Code::PermissionDenied,
-                "the certificate of this client does not allow list",
-            ))
-        } else if reserved.is_none() {
-            Err(no_space())
-        } else {
-            list::check(&asked).map(|()| Output::Bytes(Zeroizing::default()))
+        let page = caller.page(&asked, &keys);
+        let bytes = page.as_ref().map_or(0, |page| page.bytes);
+        let reserved = caller.account.try_reserve(None, REPLY_BYTES + bytes);
+        let (outcome, page) = match page {
+            Err(refusal) => (Err(refusal), list::Page::default()),
+            Ok(_) if reserved.is_none() => (Err(no_space()), list::Page::default()),
+            Ok(page) => (Ok(Output::Bytes(Zeroizing::default())), page),
         };
         // Its token may be long, and is in no account.
         drop(asked);
@@ -202,6 +194,29 @@ impl Caller {
             key: key.into(),
             is_key_known,
         }
+    }
+
+    /// Returns the page of keys that it asks for.
+    ///
+    /// # Errors
+    /// It may not list keys, or its token is wrong.
+    fn page<'a>(
+        &self,
+        asked: &proto::ListKeysRequest,
+        keys: &'a Keys,
+    ) -> Result<list::Page<'a>, Refusal> {
+        if !self.rights.allows_operation(Operation::List) {
+            return Err(Refusal::new(
+                Code::PermissionDenied,
+                "the certificate of this client does not allow list",
+            ));
+        }
+        list::check(asked)?;
+        let allowed = keys.after(&asked.page_token).filter(|(id, key)| {
+            // Clients of earlier versions expect a SubjectPublicKeyInfo.
+            self.rights.allows_key(id) && (asked.any_kind || key.public_key().is_some())
+        });
+        Ok(list::page(allowed, asked.page_size))
     }
 
     /// Returns what it may do with a key.
