@@ -79,7 +79,7 @@ impl State {
     }
 
     /// Returns the reason to refuse a request with this number of pieces for lack of room, if there is one: the last piece
-    /// needs room when the others wait.
+    /// needs room when the others wait. If there will never be enough, the code says so.
     fn no_room_for(&self, client: ClientId, pieces: usize) -> Option<Refusal> {
         let full = |what: String| {
             Some(Refusal::new(
@@ -91,9 +91,9 @@ impl State {
         let most = self.bounds.waiting_max.min(self.bounds.per_client_max);
         if pieces > most {
             return Some(Refusal::new(
-                Code::ResourceExhausted,
+                Code::FailedPrecondition,
                 format!(
-                    "this server computes the items of this request one by one, and admits {most} at once: send fewer in a request"
+                    "this request needs {pieces} places in the queue, and a client has at most {most}: send fewer items in a request"
                 ),
             ));
         }

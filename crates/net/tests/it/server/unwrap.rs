@@ -453,7 +453,7 @@ async fn a_batch_without_room_is_refused_whole() {
     alice.ready(oarlock_testing::LIMIT).await.unwrap();
     let stanzas = vec![wrapped(&*served.recipients[1].1, FILE_KEY); 128];
     let error = unwrap(&alice, "hybrid", stanzas.clone()).await.unwrap_err();
-    assert_eq!(error.code, Code::ResourceExhausted, "{error}");
+    assert_eq!(error.code, Code::FailedPrecondition, "{error}");
     let few = unwrap(&alice, "hybrid", stanzas[..2].to_vec())
         .await
         .unwrap();

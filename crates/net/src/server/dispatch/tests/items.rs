@@ -213,23 +213,23 @@ fn the_pieces_of_a_request_are_admitted_together_or_not_at_all() {
     oarlock_testing::until("the device has it", || dispatcher.waiting() == 0);
     let is_over = Arc::default();
 
-    // More than the server ever admits, and more than the client has left.
+    // More than the server ever admits, which a pause does not change, and more than the client has left.
     let (whole, answers) = request_of(0..20, &is_over);
     assert_eq!(dispatcher.admit(greedy, [whole]), None);
-    for (client, pieces, what) in [
-        (other, 31, "admits 30 at once"),
-        (greedy, 11, "already under way"),
-        (other, 21, "already wait"),
+    for (client, pieces, code, what) in [
+        (other, 31, Code::FailedPrecondition, "has at most 30"),
+        (greedy, 11, Code::ResourceExhausted, "already under way"),
+        (other, 21, Code::ResourceExhausted, "already wait"),
     ] {
         let (refused, answers) = request_of(0..pieces, &is_over);
         let pause = dispatcher.admit(client, [refused]);
-        assert!(pause.is_some(), "{what}");
+        assert_eq!(pause.is_some(), code == Code::ResourceExhausted, "{what}");
         let all: Vec<_> = answers.try_iter().collect();
         let [(0, answered)] = &all[..] else {
             panic!("{} answers", all.len());
         };
         let refusal = answered.outcome.as_ref().unwrap_err();
-        assert_eq!(refusal.code, Code::ResourceExhausted);
+        assert_eq!(refusal.code, code);
         assert!(refusal.message.contains(what), "{}", refusal.message);
         assert_eq!((dispatcher.waiting(), dispatcher.unanswered()), (20, 21));
     }
