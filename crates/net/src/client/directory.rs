@@ -195,33 +195,64 @@ async fn list_of(
     client: &mut CryptoserverClient<Channel>,
     any_kind: bool,
 ) -> Result<Vec<proto::Key>, ClientError> {
-    let (mut keys, mut page_token, mut bytes) = (Vec::new(), String::new(), 0);
-    for _ in 0..PAGES_MAX {
+    let mut pages = Pages::default();
+    loop {
         let asked = proto::ListKeysRequest {
             any_kind,
             page_size: PAGE_KEYS,
-            page_token,
+            page_token: pages.token.clone(),
         };
         let reply = client.list_keys(asked).await;
         let page = reply.map_err(|status| ClientError {
             code: status.code(),
             message: said(&status),
         })?;
-        let page = page.into_inner();
-        bytes += page.encoded_len();
-        if bytes > LIST_BYTES_MAX {
-            break;
+        if pages.add(page.into_inner())? {
+            return Ok(pages.keys);
         }
-        keys.extend(page.keys);
-        if page.next_page_token.is_empty() {
-            return Ok(keys);
-        }
-        page_token = page.next_page_token;
     }
-    Err(ClientError {
-        code: Code::Internal,
-        message: format!("the server's list of keys is longer than {LIST_BYTES_MAX} bytes"),
-    })
+}
+
+/// A list of keys that arrives page by page.
+#[derive(Default)]
+struct Pages {
+    keys: Vec<proto::Key>,
+    /// The token of the next page.
+    token: String,
+    count: usize,
+    bytes: usize,
+}
+
+impl Pages {
+    /// Adds the next page. Returns whether it was the last one.
+    ///
+    /// # Errors
+    /// The list is too long, or its pages are the same again and again.
+    fn add(&mut self, page: proto::ListKeysReply) -> Result<bool, ClientError> {
+        let wrong = |message: String| {
+            Err(ClientError {
+                code: Code::Internal,
+                message,
+            })
+        };
+        self.count += 1;
+        self.bytes += page.encoded_len();
+        let is_last = page.next_page_token.is_empty();
+        if self.bytes > LIST_BYTES_MAX || self.count == PAGES_MAX && !is_last {
+            return wrong(format!(
+                "the server's list of keys has more than {PAGES_MAX} pages or {LIST_BYTES_MAX} bytes"
+            ));
+        }
+        if !is_last && page.next_page_token == self.token {
+            return wrong(
+                "the server's list of keys does not advance: it sent the same page_token twice"
+                    .to_owned(),
+            );
+        }
+        self.keys.extend(page.keys);
+        self.token = page.next_page_token;
+        Ok(is_last)
+    }
 }
 
 /// Returns the connection's fault that caused an error of the balancer.
@@ -425,8 +456,44 @@ const LIST_BYTES_MAX: usize = 64 << 20;
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    fn page(token: &str) -> proto::ListKeysReply {
+        proto::ListKeysReply {
+            keys: vec![proto::Key::default()],
+            next_page_token: token.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_list_ends_with_a_page_without_token() {
+        let mut pages = Pages::default();
+        for (token, is_last) in [("a", false), ("b", false), ("", true)] {
+            assert_eq!(pages.add(page(token)), Ok(is_last));
+        }
+        assert_eq!(pages.keys.len(), 3);
+    }
+
+    #[test]
+    fn a_list_that_does_not_advance_or_end_is_refused() {
+        let mut pages = Pages::default();
+        assert_eq!(pages.add(page("a")), Ok(false));
+        let refused = pages.add(page("a")).unwrap_err();
+        assert!(refused.message.contains("does not advance"), "{refused}");
+        let mut pages = Pages::default();
+        let refused = (0..).find_map(|number| pages.add(page(&format!("{number}"))).err());
+        let message = refused.unwrap().message;
+        assert!(message.contains("more than 4096 pages"), "{message}");
+        assert_eq!(pages.count, 4096);
+        let long = proto::ListKeysReply {
+            next_page_token: "a".repeat(LIST_BYTES_MAX),
+            ..page("")
+        };
+        let refused = Pages::default().add(long).unwrap_err();
+        assert!(refused.message.contains("67108864 bytes"), "{refused}");
+    }
 
     #[test]
     fn pauses_double_until_a_connection_lasts() {
