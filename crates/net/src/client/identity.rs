@@ -14,6 +14,8 @@ use crate::proto;
 
 /// A key of servers as an identity of the `age` crate. Clones share the connections, also among threads.
 ///
+/// Unwrapping blocks until a server answers, and panics in asynchronous code: call it in `tokio::task::spawn_blocking` there.
+///
 /// A server that gives no answer fails a file with [`DecryptError::Io`], whose inner error is a
 /// [`ClientError`](super::ClientError).
 #[derive(Clone)]

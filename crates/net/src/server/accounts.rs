@@ -142,7 +142,7 @@ impl Account {
     }
 }
 
-/// The least bytes of decoded messages that a client may have waiting: some 25 of those that Oarlock's client sends at most.
+/// The minimum of a client's room for waiting messages: about 25 of the longest that Oarlock's client sends.
 const MESSAGES_BYTES_MIN: usize = 8 << 20;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Lists of keys, whole or page by page.
 //!
-//! The keys of a page follow the one that its token names, in the order of their IDs. So a list that continues while keys come
-//! and go has each key once that was there all the time.
+//! The keys of a page follow the one that its token names, in the order of their IDs. If keys are added or removed between
+//! pages, a key that stays is still listed exactly once.
 
 use tonic::{Code, Status};
 
@@ -30,7 +30,7 @@ pub(super) fn check(asked: &proto::ListKeysRequest) -> Result<(), Refusal> {
         true => Ok(()),
         false => Err(Refusal::new(
             Code::InvalidArgument,
-            "page_token is none of this server: send next_page_token of the last reply",
+            "page_token is longer than any key ID: send the next_page_token of the last reply",
         )),
     }
 }
@@ -82,7 +82,7 @@ pub(super) fn entry_of(id: &str, key: &Key, permissions: Vec<i32>) -> Result<pro
     })
 }
 
-/// The most bytes of a page: a part of what any client may have under way.
+/// The most bytes of a page: an eighth of a client's least room for replies.
 const PAGE_BYTES_MAX: usize = 512 << 10;
 
 #[cfg(test)]

@@ -185,8 +185,8 @@ impl Dispatcher {
         Some((refusal, state.back_off(state.last_shape, Instant::now())))
     }
 
-    /// Answers requests whose deadline has passed, removes what is not wanted any more, and takes requests back from devices
-    /// that hang.
+    /// Answers requests whose deadline has passed, removes pieces of requests that are already answered, and takes requests
+    /// back from devices that hang.
     /// Call it every few milliseconds.
     pub fn enforce_deadlines(&self) {
         let now = Instant::now();

@@ -33,7 +33,7 @@ async fn ten_thousand_keys_are_listed() {
     server.stop().await;
 }
 
-/// A client of an earlier version gets all keys in one reply, and a token that is none is refused.
+/// A client of an earlier version gets all keys in one reply, and a token that is too long is refused.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_are_for_clients_that_ask_for_them() {
     let server = Server::start(plaintext("", "")).await.unwrap();
