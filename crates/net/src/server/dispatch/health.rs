@@ -26,7 +26,8 @@ impl DeviceState {
 
 impl State {
     /// Records that a worker has finished its batch, with the number of requests that say something about the device and of
-    /// those that failed. Numbers that failed their check say nothing about it, nor does a computation that panicked.
+    /// those that failed. Numbers that failed their check say nothing about it, nor does a computation that panicked
+    /// or was not needed.
     pub(super) fn leave(
         &mut self,
         device: DeviceId,

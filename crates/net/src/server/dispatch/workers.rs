@@ -185,7 +185,8 @@ impl Inner {
         }
     }
 
-    /// Creates the requests of a batch. Those whose numbers are refused are answered, and left out.
+    /// Creates the requests of a batch. Those whose numbers are refused are answered, and left out, as those are that are no
+    /// longer wanted.
     fn checked<'a>(
         &self,
         batch: &'a [Arc<Task>],
@@ -197,6 +198,10 @@ impl Inner {
         let mut refused = Vec::new();
         let mut checked = Vec::new();
         for task in batch {
+            if !task.is_wanted() {
+                refused.push((task, refusal_of(Error::Cancelled)));
+                continue;
+            }
             let began = Instant::now();
             let is_check = task.is_to_be_checked();
             let request = task.request();
@@ -440,6 +445,8 @@ enum Fault {
 /// this one nor tried on another.
 fn computed(compute: impl FnOnce() -> Result<Output, Error>) -> Result<Output, Fault> {
     match guarded("the computation of a request", compute) {
+        // Its request is already answered, so it computed nothing.
+        Ok(Err(Error::Cancelled)) => Err(Fault::Unproven(refusal_of(Error::Cancelled))),
         Ok(result) => result.map_err(fault_of),
         Err(Panicked) => Err(Fault::Unproven(Refusal::new(Code::Internal, PANICKED))),
     }

@@ -66,13 +66,14 @@ impl Part {
         TimeClass::of(self.expected)
     }
 
-    /// Computes its items; none once the request is answered.
+    /// Computes its items.
     ///
     /// # Errors
-    /// [`Error::DeviceFailed`] in the name of `device` if the machine computes wrongly, or memory has run out.
+    /// [`Error::DeviceFailed`] in the name of `device` if the machine computes wrongly, or memory has run out;
+    /// [`Error::Cancelled`] if the request is already answered.
     pub fn compute(&self, device: &str) -> Result<Vec<Item>, Error> {
         if self.is_over.load(Ordering::Relaxed) {
-            return Ok(Vec::new());
+            return Err(Error::Cancelled);
         }
         (self.compute)().map_err(|MachineFailed| Error::DeviceFailed {
             device: device.to_owned(),
@@ -261,7 +262,7 @@ mod tests {
         let [Piece::Part(part)] = &batch.pieces[..] else {
             panic!("one part");
         };
-        assert_eq!(part.compute("cpu"), Ok(Vec::new()));
+        assert_eq!(part.compute("cpu"), Err(Error::Cancelled));
     }
 
     #[test]

@@ -22,8 +22,13 @@ fn one(
     time: Duration,
     compute: impl Fn() -> Result<Item, MachineFailed> + Clone + Send + Sync + 'static,
 ) -> mpsc::Receiver<Answered> {
-    let (sender, receiver) = mpsc::channel();
     let batch = Batch::cut(vec![()], |()| time, move |()| compute());
+    one_of(dispatcher, client, batch)
+}
+
+/// Sends the only part of a batch.
+fn one_of(dispatcher: &Dispatcher, client: ClientId, batch: Batch) -> mpsc::Receiver<Answered> {
+    let (sender, receiver) = mpsc::channel();
     let mut submissions = batch.pieces.into_iter().map(|piece| {
         let Piece::Part(part) = piece else {
             panic!("{piece:?}");
@@ -347,6 +352,46 @@ fn a_panic_fails_a_part_and_no_worker() {
     let answers = one(&dispatcher, client, Duration::ZERO, item);
     assert!(answers.recv_timeout(MINUTE).unwrap().outcome.is_ok());
     assert_eq!((dispatcher.unanswered(), dispatcher.waiting()), (0, 0));
+}
+
+/// A trial in which the device computes nothing is no success, and another trial may begin.
+#[test]
+fn what_is_not_computed_makes_no_device_well() {
+    let dispatcher = Dispatcher::start(vec![host("one", 1, || None)], BOUNDS).unwrap();
+    let client = dispatcher.add_client(1);
+    let is_down = || {
+        oarlock_testing::until("an idle device", || dispatcher.devices()[0].in_work == 0);
+        dispatcher.devices()[0].is_down
+    };
+    while !is_down() {
+        let answers = one(&dispatcher, client, Duration::ZERO, || Err(MachineFailed));
+        assert!(answers.recv_timeout(MINUTE).unwrap().outcome.is_err());
+    }
+    let cut = |compute: fn() -> Result<Item, MachineFailed>| {
+        Batch::cut(vec![()], |()| Duration::ZERO, move |()| compute())
+    };
+    let over = || {
+        let batch = cut(item);
+        batch.is_over.store(true, Ordering::Relaxed);
+        batch
+    };
+    let panics = || cut(|| panic!("as planned"));
+    for (code, batch) in [
+        (Code::Unavailable, &over as &dyn Fn() -> Batch),
+        (Code::Internal, &panics),
+    ] {
+        // Before the trial, the device gets nothing.
+        let refusal = oarlock_testing::until_some("a trial", || {
+            let answers = one_of(&dispatcher, client, batch());
+            let answered = answers.recv_timeout(MINUTE).unwrap();
+            answered.device.map(|_| answered.outcome.unwrap_err())
+        });
+        assert_eq!(refusal.code, code, "{}", refusal.message);
+        assert!(is_down(), "{}", refusal.message);
+    }
+    let answers = one(&dispatcher, client, Duration::ZERO, item);
+    assert!(answers.recv_timeout(MINUTE).unwrap().outcome.is_ok());
+    assert!(!is_down());
 }
 
 /// An item that takes longer than a part may, such as a stanza for the hybrid with 64 versions, keeps no short request
