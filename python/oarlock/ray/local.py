@@ -9,16 +9,12 @@ import fcntl
 import os
 import stat
 import threading
-import time
 
 from . import headers
 from .objects import FOLDER, VANISHED, Changed, Entry, Failed, JobError, Skipped, Unlisted, parts_of
 
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _SYNC_EACH_MAX = 4
-#: A file that changed less than this ago may change again within the same time stamp. Linux stamps files every 4 to 10 ms; the
-#: rest is for the clocks of file servers.
-_SETTLED_NS = 2_000_000_000
 _unnumbered = None
 
 
@@ -391,8 +387,8 @@ def _entry(path, status):
     # A program can set a file's time of modification, and neither of these two.
     inode = 0 if status.st_dev in _without_inodes() else status.st_ino
     stamp = (inode, status.st_ctime_ns)
-    is_settled = time.time_ns() - status.st_ctime_ns > _SETTLED_NS
-    return Entry(path, status.st_size, f"{status.st_mtime_ns:x}", stat.S_IMODE(status.st_mode), stamp, is_settled)
+    mode = stat.S_IMODE(status.st_mode)
+    return Entry(path, status.st_size, f"{status.st_mtime_ns:x}", mode, stamp, is_settled=False)
 
 
 def _without_inodes():

@@ -34,7 +34,7 @@ class Entry(NamedTuple):
     #: Tells this version from others of the same size and ``etag``, within a job: a copy of a file has another stamp. What is
     #: not known is 0 or empty.
     stamp: tuple = ()
-    #: Whether any later change shows. It may not if the clock that stamps files has not ticked since the last one.
+    #: Whether any later change shows. Writes to a file's mapped pages may leave all its times as they are.
     is_settled: bool = True
 
     def is_same(self, other):
