@@ -2,9 +2,11 @@
 
 import json
 import os
+from types import SimpleNamespace
 
 import boto3
 import pytest
+from botocore.model import ServiceModel
 from moto.server import ThreadedMotoServer
 from ray_support import CHUNK, Unreliable, job, make, tree
 
@@ -230,7 +232,7 @@ def test_a_store_without_conditional_writes(moto, bucket, keys, rng):
 
     def refused(method, **arguments):
         if "IfMatch" in arguments and method == "put_object":
-            raise OSError(95, "no conditions here") from Unimplemented()
+            raise OSError(95, "no conditions here") from Refusal(501, "NotImplemented")
         return call(method, **arguments)
 
     assert store.lock("a test") is None
@@ -251,12 +253,56 @@ def test_a_store_without_conditional_writes(moto, bucket, keys, rng):
     assert done.done == 1 and any("does not compare ETags" in one for one in done.notes)
 
 
-class Unimplemented(Exception):
-    """What a store says that does not know a condition."""
+class Refusal(Exception):
+    """What a store says."""
 
-    def __init__(self):
+    def __init__(self, status, code):
         super().__init__()
-        self.response = {"ResponseMetadata": {"HTTPStatusCode": 501}}
+        self.response = {"ResponseMetadata": {"HTTPStatusCode": status}, "Error": {"Code": code}}
+
+
+@pytest.mark.parametrize("code", ["RequestTimeout", "BadDigest", "ExpiredToken"])
+def test_a_refusal_for_another_reason_than_the_condition(moto, bucket, code):
+    """It has the status of stores that do not know conditions. The object is not written without one."""
+    client, name = bucket
+    worker, item = rotating(client, name, moto, "y.age", os.urandom(1000))
+    store = worker._target
+    call = store._fs.call_s3
+
+    def refused(method, **arguments):
+        if "IfMatch" in arguments and method == "put_object":
+            client.put_object(Bucket=name, Key="x/y.age", Body=b"newer")
+            raise OSError(5, "not this time") from Refusal(400, code)
+        return call(method, **arguments)
+
+    store._fs.call_s3 = refused
+    (fault,) = worker.objects([item])
+    assert fault.kind == "changed", fault
+    assert client.get_object(Bucket=name, Key="x/y.age")["Body"].read() == b"newer"
+
+
+@pytest.mark.parametrize("argument", ["IfMatch", "IfNoneMatch"])
+def test_packages_that_do_not_know_the_conditions(moto, bucket, monkeypatch, argument):
+    """s3fs drops the arguments that its botocore does not know, and the requests are unconditional."""
+    client, name = bucket
+    worker, _ = rotating(client, name, moto, "y.age", os.urandom(1000))
+    assert worker.begin()[2] is None
+    model = ServiceModel.operation_model
+
+    def older(self, operation):
+        found = model(self, operation)
+        if operation != "PutObject":
+            return found
+        members = {one: shape for one, shape in found.input_shape.members.items() if one != argument}
+        return SimpleNamespace(input_shape=SimpleNamespace(members=members))
+
+    monkeypatch.setattr(ServiceModel, "operation_model", older)
+    said = f"does not know {argument} of PutObject: update s3fs and botocore"
+    assert said in worker.begin()[2]
+    with pytest.raises(JobError, match=said):
+        worker._target.lock("a test")
+    monkeypatch.undo()
+    assert worker._target.lock_text() is None
 
 
 def test_a_version_with_the_same_etag_is_another_one(moto, bucket):

@@ -18,8 +18,16 @@ _PARTS_MAX = 10_000
 _COPY_BYTES_MIN = 8 << 20
 #: Bytes of a part that the store copies itself. S3 allows 5 GiB.
 _COPY_BYTES_MAX = 1 << 30
-#: Statuses of stores that do not know a condition.
-_UNSUPPORTED = (400, 501)
+#: Error codes of stores that do not know a condition. The status does not tell: RequestTimeout and ExpiredToken have that of
+#: InvalidArgument, 400.
+_UNSUPPORTED = ("NotImplemented", "InvalidArgument")
+#: The arguments that a job's safety rests on, by operation. s3fs drops what its botocore does not know.
+_CONDITIONS = {
+    "PutObject": ("IfMatch", "IfNoneMatch"),
+    "CompleteMultipartUpload": ("IfMatch",),
+    "GetObject": ("IfMatch",),
+    "UploadPartCopy": ("CopySourceIfMatch",),
+}
 _PART_BYTES_MAX = sealed_bytes(RANGE_BYTES) + (1 << 20)
 
 
@@ -43,6 +51,15 @@ class S3Store:
         self._has_lock = False
 
     def exists(self):
+    def outdated(self):
+        """Return what this machine's packages do not know of the conditions that a job needs, or None."""
+        service = self._fs.s3.meta.service_model
+        for operation, names in _CONDITIONS.items():
+            for name in names:
+                if name not in service.operation_model(operation).input_shape.members:
+                    return f"the package botocore does not know {name} of {operation}: update s3fs and botocore"
+        return None
+
         return True
 
     def create(self):
@@ -152,7 +169,7 @@ class S3Store:
         try:
             return self._fs.call_s3(method, **arguments, IfMatch=f'"{replaced.etag}"')["ETag"]
         except OSError as error:
-            if _status(error) in _UNSUPPORTED:
+            if _is_unsupported(error):
                 return self._fs.call_s3(method, **arguments)["ETag"]
             if _status(error) != 412:
                 raise
@@ -254,6 +271,9 @@ class S3Store:
 
     def lock(self, text):
         place = self._own("lock")
+        outdated = self.outdated()
+        if outdated is not None:
+            raise JobError(outdated)
         try:
             self._fs.call_s3("put_object", **place, Body=text.encode(), IfNoneMatch="*")
         except (FileExistsError, OSError) as error:
@@ -428,16 +448,25 @@ def _is_conditional(request):
     try:
         request()
     except OSError as error:
-        if _status(error) in (412, *_UNSUPPORTED):
-            return _status(error) == 412
-        raise
+        if _status(error) == 412:
+            return True
+        if not _is_unsupported(error):
+            raise
     return False
 
 
 def _status(error):
+def _is_unsupported(error):
+    """Whether an exception of s3fs says that the store does not know the condition of a request."""
+    return _status(error) == 501 or _answer(error).get("Error", {}).get("Code") in _UNSUPPORTED
+
+
     """Return the status of HTTP that an exception of s3fs stands for."""
-    answer = getattr(error.__cause__, "response", {})
-    return answer.get("ResponseMetadata", {}).get("HTTPStatusCode")
+    return _answer(error).get("ResponseMetadata", {}).get("HTTPStatusCode")
+
+
+def _answer(error):
+    return getattr(error.__cause__, "response", {})
 
 
 def _stamp(answer):

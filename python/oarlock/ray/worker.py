@@ -109,6 +109,10 @@ class Worker:
         fault = None
         if lock is not None and self._target.lock_text() != lock:
             fault = f"{socket.gethostname()} has another {self._target.url} than the driver: mount the same one on all machines"
+        for one in (self._source, self._target):
+            outdated = one.outdated() if hasattr(one, "outdated") else None
+            if outdated is not None:
+                fault = f"{socket.gethostname()}: {outdated}"
         return self._identity.recipient, os.getpid(), fault
 
     def objects(self, items):
