@@ -21,6 +21,8 @@ _unnumbered = None
 class LocalStore:
     #: Requests at a time that gain from each other.
     parallel = 1
+    #: How many a process may have at a time.
+    parallel_max = 64
     #: Whether different workers can write ranges of an object.
     has_ranges = True
 
@@ -43,7 +45,7 @@ class LocalStore:
         return isinstance(other, LocalStore) and os.path.join(other.root, "").startswith(os.path.join(self.root, ""))
 
     def folds_case(self):
-        """Whether names that differ in case only are one. It is not known before the job's own folder is there."""
+        """Whether the store ignores letter case. Only known once the job's own folder exists."""
         folder = os.path.join(self.root, FOLDER)
         try:
             return os.path.samefile(folder, os.path.join(self.root, FOLDER.upper()))

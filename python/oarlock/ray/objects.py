@@ -46,6 +46,7 @@ class Entry(NamedTuple):
 class Replaced(NamedTuple):
     """The version of an object that an upload takes the place of, and how the new one begins."""
 
+    size: int
     etag: str
     header: bytes
 

@@ -20,10 +20,12 @@ from .objects import (
     Entry,
     Failed,
     Foreign,
+    JobError,
     Skipped,
     Unlisted,
     plain_bytes,
 )
+from .stores import parallel
 from .worker import Fault, Item
 
 _BATCH_OBJECTS = 256
@@ -87,8 +89,8 @@ class Planner:
         self._is_fresh = target.is_empty()
         # What is rotated in place has the names that it has.
         self._names = FoldedNames() if target.folds_case() and not options.in_place else None
-        parallel = max(source.parallel, target.parallel, _ASKED_TOGETHER if options.unwrap or options.server else 1)
-        self._threads = ThreadPoolExecutor(parallel) if parallel > 1 else None
+        count = parallel(source, target, _ASKED_TOGETHER if options.unwrap or options.server else 1)
+        self._threads = ThreadPoolExecutor(count) if count > 1 else None
         self._recipients = recipients_name(options.recipients, options.keep) if options.recipients else None
 
     def next(self):
@@ -102,8 +104,11 @@ class Planner:
         for entry in entries:
             try:
                 now = self._source.stat(entry.path)
-            except OSError as error:
-                faults.append(Fault(entry, str(error), "again"))
+            except JobError:
+                raise
+            except Exception as error:
+                # A store's library has exceptions of its own.
+                faults.append(Fault(entry, f"{type(error).__name__}: {error}", "again"))
                 continue
             if now is None:
                 faults.append(Fault(entry, VANISHED, "failed"))
@@ -171,6 +176,8 @@ class Planner:
             return Fault(found, str(error), "foreign")
         except (Failed, FileError, ValueError) as error:
             return Fault(found, str(error), "failed")
+        except JobError:
+            raise
         except Exception as error:
             return Fault(found, f"{type(error).__name__}: {error}", "again")
 

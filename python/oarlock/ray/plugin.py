@@ -2,7 +2,7 @@
 
 Such a store has neither conditional writes nor uploads of parts: an object is written as a temporary file by one worker, and
 renamed. Versions of objects are told apart by what the store tells of them, for SFTP the length and the second of the
-modification.
+modification. A destination has to rename files and to make a folder for one caller only, which the start of a job tests.
 """
 
 from __future__ import annotations
@@ -10,14 +10,23 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import random
+import stat
 import threading
+import time
 from typing import Any
 
 from .objects import FOLDER, VANISHED, Changed, Entry, Failed, JobError, Skipped, Unlisted, parts_of
 
 #: What may tell versions apart, the best first.
-_VERSIONS = ("ETag", "etag", "md5Hash", "md5", "checksum", "mtime", "last_modified", "LastModified", "modified", "updated")
+_VERSIONS = (
+    *("ETag", "etag", "md5Hash", "md5", "checksum", "mtime", "last_modified", "LastModified", "modified", "updated"),
+    *("modificationTime", "modify"),
+)
 _PIECE_BYTES = 8 << 20
+_CONNECTION_ATTEMPTS = 4
+#: Errors that another connection does not mend.
+_ANSWERS = (JobError, Failed, Changed, ValueError, NotImplementedError)
 
 
 def _repeated(method):
@@ -28,9 +37,13 @@ def _repeated(method):
         fs = self._fs
         try:
             return method(self, *arguments)
-        except Exception:
-            if _is_connected(fs):
+        except _ANSWERS:
+            raise
+        except Exception as error:
+            is_answer = isinstance(error, OSError) and not isinstance(error, ConnectionError)
+            if is_answer and _is_connected(fs):
                 raise
+        self._held.fs = None
         return method(self, *arguments)
 
     return repeated
@@ -38,6 +51,8 @@ def _repeated(method):
 
 class PluginStore:
     parallel = 1
+    #: Each has a connection, and an SSH server drops new ones while 10 have not logged in.
+    parallel_max = 2
     #: One worker writes the whole of an object.
     has_ranges = False
 
@@ -46,12 +61,15 @@ class PluginStore:
 
         self._scheme = split_protocol(url)[0]
         if self._scheme == "memory":
-            raise JobError("memory:// is another one in each process: workers would not find it")
+            raise JobError("memory:// is private to a process, so workers cannot read it: give a folder")
         self.url = url.rstrip("/")
         self._class = _class_of(self._scheme)
         self._options = self._class._get_kwargs_from_urls(url)
         if self._options.get("password"):
             raise JobError(f"a password in a URL of {self._scheme}:// would be in logs and lists of processes: use a key")
+        names = split_protocol(url)[1].rstrip("/").split("/")[1:]
+        if any(name in ("", ".", "..") for name in names):
+            raise JobError(f"{url}: give the folder's path without '.', '..' and empty names")
         self.root = self._class._strip_protocol(url).rstrip("/")
         self._held = threading.local()
         self._writing = {}
@@ -68,6 +86,7 @@ class PluginStore:
             # What is listed has to be what is there. As an argument, SFTP's client would get it.
             fs.dircache.use_listings_cache = False
             self._held.fs = fs
+            self._held.can_sync = None
         return fs
 
     def _path(self, path):
@@ -86,6 +105,11 @@ class PluginStore:
         return self._fs.isdir(self.root)
 
     def create(self):
+        from fsspec import AbstractFileSystem
+
+        if self._class.mv is AbstractFileSystem.mv:
+            # It copies and removes: a copy that is cut short would have the object's name.
+            raise JobError(f"{self._scheme}:// cannot rename files, so it cannot be a destination")
         self._make_folder(f"{self.root}/{FOLDER}")
 
     def _make_folder(self, folder):
@@ -100,13 +124,23 @@ class PluginStore:
         self._folders.add(folder)
 
     def contains(self, other):
-        is_here = isinstance(other, PluginStore) and (other._class, other._options) == (self._class, self._options)
+        """Whether the other store lies in this one, or is the same: by whatever user, and however its URL is written."""
+        is_here = isinstance(other, PluginStore) and other._server() == self._server()
         return is_here and f"{other.root}/".startswith(f"{self.root}/")
 
+    def _server(self):
+        options = {name: value for name, value in self._options.items() if name not in ("username", "user")}
+        scheme = "sftp" if self._scheme == "ssh" else self._scheme
+        if scheme == "sftp":
+            options.setdefault("port", 22)
+        if isinstance(options.get("host"), str):
+            options["host"] = options["host"].lower()
+        return scheme, options
+
     def folds_case(self):
-        """Whether names that differ in case only are one. It is not known before the job's own folder is there."""
+        """Whether the store ignores letter case. Only known once the job's own folder exists."""
         try:
-            names = {entry["name"].rstrip("/").rsplit("/", 1)[-1] for entry in self._fs.ls(self.root, detail=True)}
+            names = {entry["name"].rstrip("/").rsplit("/", 1)[-1] for entry in self._listing(self.root)}
             return FOLDER in names and FOLDER.upper() not in names and self._fs.exists(f"{self.root}/{FOLDER.upper()}")
         except OSError:
             return False
@@ -119,8 +153,11 @@ class PluginStore:
         while folders:
             folder = folders.pop()
             try:
-                found = self._fs.ls(f"{self.root}/{folder}" if folder else self.root, detail=True)
-            except (OSError, ValueError) as error:
+                found = self._listing(f"{self.root}/{folder}" if folder else self.root)
+            except JobError:
+                raise
+            except Exception as error:
+                # A store's library has exceptions of its own.
                 if folder == "":
                     raise JobError(f"cannot list {self.url}: {error}") from None
                 yield Unlisted(folder, f"the folder cannot be listed: {error}")
@@ -135,16 +172,26 @@ class PluginStore:
                 elif info["type"] == "file":
                     yield self._entry(path, info)
                 else:
-                    yield Skipped(path, "a symbolic link, which is not followed")
+                    is_link = info["type"] == "link"
+                    yield Skipped(path, "a symbolic link, which is not followed" if is_link else "not a regular file")
+
+    @_repeated
+    def _listing(self, folder):
+        return self._fs.ls(folder, detail=True)
 
     def _entry(self, path, info):
-        version = next((str(info[name]) for name in _VERSIONS if info.get(name)), "")
+        version = next((str(info[name]) for name in _VERSIONS if info.get(name) not in (None, "")), None)
+        if version is None:
+            raise JobError(
+                f"{self._scheme}:// does not tell versions of files apart: {path!r} has no time of modification or ETag"
+            )
         return Entry(path, info["size"], version, is_settled=False)
 
     @_repeated
     def stat(self, path):
+        fs, place = self._fs, self._path(path)
         try:
-            info = self._fs.info(self._path(path))
+            info = fs.info_of_link(place) if hasattr(fs, "info_of_link") else fs.info(place)
         except (FileNotFoundError, NotADirectoryError):
             return None
         return self._entry(path, info) if info["type"] == "file" else Entry(path, -1, "")
@@ -171,14 +218,25 @@ class PluginStore:
         name = upload[2]
         if name not in self._writing:
             file = self._writing[name] = self._fs.open(self._own(name), "wb")
-            if hasattr(file, "set_pipelined"):
-                # Of SFTP: the answers to writes are not waited for one by one.
+            if _has_answers(file):
+                # paramiko sends further writes before the server has answered.
                 file.set_pipelined(True)
-        return _Sink(self._writing[name])
+        return _Sink(self._writing[name], self._can_sync(self._writing[name]))
+
+    def _can_sync(self, file):
+        """Whether the server of this thread's connection can write a file to its disk. An empty file tells."""
+        if self._held.can_sync is None:
+            try:
+                self._held.can_sync = _has_answers(file) and _sync(file) is None
+            except OSError:
+                self._held.can_sync = False
+        return self._held.can_sync
 
     def commit(self, upload, parts, mode=None, is_synced=False):
         path, size, name, replaced = upload
-        self._writing.pop(name).close()
+        file = self._writing.pop(name, None)
+        if file is not None:
+            file.close()
         written, place = self._own(name), self._path(path)
         length = self._fs.info(written)["size"]
         if length != size:
@@ -188,10 +246,21 @@ class PluginStore:
             now = self.stat(path)
             if now is None:
                 raise Failed(VANISHED)
-            if now.etag != replaced.etag:
+            if (now.size, now.etag) != (replaced.size, replaced.etag):
                 raise Changed("it was replaced by another program")
         self._fs.mv(written, place)
-        return self._entry(path, self._fs.info(place))
+        # Some stores answer that they have renamed a file, and have not.
+        output = self._entry(path, self._fs.info(place))
+        if output.size != size or self._is_there(written):
+            raise OSError("the store did not give the temporary file its name")
+        return output
+
+    def _is_there(self, path):
+        try:
+            self._fs.info(path)
+        except FileNotFoundError:
+            return False
+        return True
 
     def without_conditions(self):
         return (
@@ -214,7 +283,7 @@ class PluginStore:
 
     def remove_incomplete(self, is_ours):
         """Remove temporary files that earlier jobs have left. The caller holds the lock."""
-        for info in self._fs.ls(f"{self.root}/{FOLDER}", detail=True):
+        for info in self._listing(f"{self.root}/{FOLDER}"):
             name = info["name"].rsplit("/", 1)[-1]
             if name.startswith("tmp-"):
                 with contextlib.suppress(FileNotFoundError):
@@ -229,6 +298,9 @@ class PluginStore:
             if not self._fs.isdir(self._own("lock.d")):
                 raise
             return f"{self.lock_text() or 'another job'}. If that job has ended, repeat the command with --break-lock"
+        with contextlib.suppress(OSError):
+            self._fs.mkdir(self._own("lock.d"), create_parents=False)
+            raise JobError(f"{self.url} has no folders that only one job can make, so it cannot be locked")
         self._fs.pipe_file(self._own("lock"), text.encode())
         self._lock_text = text
         return None
@@ -253,7 +325,7 @@ class PluginStore:
 
     def manifests(self):
         try:
-            found = self._fs.ls(f"{self.root}/{FOLDER}", detail=True)
+            found = self._listing(f"{self.root}/{FOLDER}")
         except FileNotFoundError:
             return
         for info in sorted(found, key=lambda info: info["name"]):
@@ -263,13 +335,20 @@ class PluginStore:
 
     def _pieces(self, path, size):
         for start in range(0, size, _PIECE_BYTES):
-            yield self._fs.cat_file(path, start, min(size, start + _PIECE_BYTES))
+            yield self._piece(path, start, min(size, start + _PIECE_BYTES))
 
     @_repeated
+    def _piece(self, path, start, end):
+        return self._fs.cat_file(path, start, end)
+
     def append_manifest(self, name, data):
         # Not all stores can append.
         self._pieces_written += 1
-        self._fs.pipe_file(self._own(f"manifest-{name}-{self._pieces_written:06}.jsonl"), bytes(data))
+        self._put(self._own(f"manifest-{name}-{self._pieces_written:06}.jsonl"), bytes(data))
+
+    @_repeated
+    def _put(self, path, data):
+        self._fs.pipe_file(path, data)
 
 
 class _Source:
@@ -306,18 +385,42 @@ class _Source:
 
 
 class _Sink:
-    def __init__(self, file):
+    def __init__(self, file, can_sync):
         self._file = file
+        self._can_sync = can_sync
 
     def write(self, views):
         for view in views:
             self._file.write(view)
 
     def finish(self):
+        """Wait until the store has written what it was given, on its disk if it can tell."""
+        self._file.flush()
+        if _has_answers(self._file):
+            waiting = self._file._reqs
+            while waiting:
+                self._file.sftp._read_response(waiting.popleft())
+        if self._can_sync:
+            _sync(self._file)
         return None
 
     def close(self):
         """Nothing to do: the next part goes to the same file, which commit or abort closes."""
+
+
+def _has_answers(file):
+    """Whether a file is one of paramiko's, whose answers to writes can be read.
+
+    paramiko itself does not look at those that are left when a file is closed.
+    """
+    return hasattr(file, "set_pipelined") and hasattr(file, "_reqs")
+
+
+def _sync(file):
+    """Have an SFTP server write a file to its disk, by an extension of OpenSSH's."""
+    from paramiko.sftp import CMD_EXTENDED
+
+    file.sftp._request(CMD_EXTENDED, "fsync@openssh.com", file.handle)
 
 
 #: Classes by scheme, so that stores of one scheme are of one class.
@@ -358,11 +461,30 @@ def _with_known_hosts(base):
             self.client = paramiko.SSHClient()
             self.client.load_system_host_keys()
             self.client.set_missing_host_key_policy(_Refusal())
-            try:
-                self.client.connect(self.host, **self.ssh_kwargs)
-            except (paramiko.BadHostKeyException, paramiko.AuthenticationException, _Unknown) as error:
-                raise JobError(f"cannot connect to {self.host}: {error}") from None
-            self.ftp = self.client.open_sftp()
+            for attempt in range(1, _CONNECTION_ATTEMPTS + 1):
+                try:
+                    self.client.connect(self.host, **self.ssh_kwargs)
+                    self.ftp = self.client.open_sftp()
+                    return
+                except (paramiko.BadHostKeyException, paramiko.AuthenticationException, _Unknown) as error:
+                    raise JobError(f"cannot connect to {self.host}: {error}") from None
+                except (paramiko.SSHException, EOFError, OSError) as error:
+                    # A server drops some of the connections that begin at the same time.
+                    self.client.close()
+                    if attempt == _CONNECTION_ATTEMPTS:
+                        raise ConnectionError(f"cannot connect to {self.host}: {error}") from None
+                time.sleep(0.2 * 2**attempt * random.uniform(0.5, 1))
+
+        def info_of_link(self, path):
+            return {**self._decode_stat(self.ftp.lstat(path)), "name": path}
+
+        @staticmethod
+        def _decode_stat(status, parent_path=None):
+            info = base._decode_stat(status, parent_path)
+            if info["type"] == "file" and not stat.S_ISREG(status.st_mode):
+                # Reading a pipe would not end.
+                info["type"] = "other"
+            return info
 
     return _Checked
 
@@ -372,4 +494,4 @@ def _is_connected(fs):
     if client is None or not hasattr(client, "get_transport"):
         return True
     transport = client.get_transport()
-    return transport is not None and transport.is_active()
+    return transport is not None and transport.is_active() and not fs.ftp.get_channel().closed

@@ -33,6 +33,7 @@ _PART_BYTES_MAX = sealed_bytes(RANGE_BYTES) + (1 << 20)
 
 class S3Store:
     parallel = 16
+    parallel_max = 16
     has_ranges = True
 
     def __init__(self, url, endpoint=None):
@@ -50,7 +51,6 @@ class S3Store:
         self._endpoint = endpoint
         self._has_lock = False
 
-    def exists(self):
     def outdated(self):
         """Return what this machine's packages do not know of the conditions that a job needs, or None."""
         service = self._fs.s3.meta.service_model
@@ -60,6 +60,7 @@ class S3Store:
                     return f"the package botocore does not know {name} of {operation}: update s3fs and botocore"
         return None
 
+    def exists(self):
         return True
 
     def create(self):
@@ -270,10 +271,10 @@ class S3Store:
     # The job's own objects.
 
     def lock(self, text):
-        place = self._own("lock")
         outdated = self.outdated()
         if outdated is not None:
             raise JobError(outdated)
+        place = self._own("lock")
         try:
             self._fs.call_s3("put_object", **place, Body=text.encode(), IfNoneMatch="*")
         except (FileExistsError, OSError) as error:
@@ -455,12 +456,12 @@ def _is_conditional(request):
     return False
 
 
-def _status(error):
 def _is_unsupported(error):
     """Whether an exception of s3fs says that the store does not know the condition of a request."""
     return _status(error) == 501 or _answer(error).get("Error", {}).get("Code") in _UNSUPPORTED
 
 
+def _status(error):
     """Return the status of HTTP that an exception of s3fs stands for."""
     return _answer(error).get("ResponseMetadata", {}).get("HTTPStatusCode")
 

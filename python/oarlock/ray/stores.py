@@ -17,3 +17,8 @@ def store(url, endpoint=None):
     if scheme in ("s3", "s3a"):
         return S3Store(url, endpoint)
     return PluginStore(url)
+
+
+def parallel(source, target, wanted=1):
+    """Return how many requests of one process go to two stores at a time: what they gain from, or what is wanted."""
+    return min(max(source.parallel, target.parallel, wanted), source.parallel_max, target.parallel_max)

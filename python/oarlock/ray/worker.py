@@ -31,7 +31,7 @@ from .objects import (
     plain_bytes,
     sealed_bytes,
 )
-from .stores import store
+from .stores import parallel, store
 
 _ATTEMPTS = 3
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
@@ -98,8 +98,8 @@ class Worker:
         self._source = store(settings.source, settings.endpoint)
         self._target = store(settings.target, settings.endpoint)
         self._is_in_place = self._source.contains(self._target) and self._target.contains(self._source)
-        self._parallel = max(self._source.parallel, self._target.parallel)
-        self._threads = ThreadPoolExecutor(self._parallel) if self._parallel > 1 else None
+        count = parallel(self._source, self._target)
+        self._threads = ThreadPoolExecutor(count) if count > 1 else None
         self._range_chunks = settings.range_chunks
         self._range_bytes = settings.range_chunks * CHUNK_BYTES
 
@@ -200,7 +200,7 @@ class Worker:
 
     def _output(self, item, size, parts, write, commits):
         """Write an object of a length in parts, by ``write(upload)``, which returns them and a digest."""
-        replaced = Replaced(item.entry.etag, item.header) if self._is_in_place else None
+        replaced = Replaced(item.entry.size, item.entry.etag, item.header) if self._is_in_place else None
         upload = self._target.begin(item.path, size, parts, replaced)
         try:
             written, sha256 = write(upload)
