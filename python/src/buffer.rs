@@ -440,12 +440,17 @@ impl Held {
         matches!(last, Some(b's' | b'x'))
     }
 
-    /// Returns the format of the items, as `struct` writes it.
+    /// Returns the format of the items, as `struct` writes it, without the order of bytes, which ctypes writes for single
+    /// bytes too (`<B`).
     fn format(&self) -> Option<&[u8]> {
         if self.0.format.is_null() {
             return None;
         }
         // SAFETY: with the flags of `SHAPED` it is a string that lives as long as the view.
-        Some(unsafe { CStr::from_ptr(self.0.format) }.to_bytes())
+        let format = unsafe { CStr::from_ptr(self.0.format) }.to_bytes();
+        match format {
+            [b'@' | b'=' | b'<' | b'>' | b'!', items @ ..] => Some(items),
+            _ => Some(format),
+        }
     }
 }

@@ -478,6 +478,9 @@ def outs(rows, width):
     yield numpy.full((rows, width), 255, numpy.uint8), numpy.ndarray.tobytes
     yield numpy.full(rows * width, 255, numpy.uint8), numpy.ndarray.tobytes
     yield numpy.frombuffer(bytearray(b"\xff" * rows * width), f"V{width}"), numpy.ndarray.tobytes
+    yield (ctypes.c_ubyte * (rows * width))(), bytes
+    yield ctypes.create_string_buffer(b"\xff" * rows * width, rows * width), bytes
+    yield (ctypes.c_uint8 * width * rows)(), bytes
 
 
 def test_memory_of_the_caller(rng):
@@ -494,6 +497,8 @@ def test_memory_of_the_caller(rng):
         for source in (
             expected.values,
             pyarrow.array(expected.values),
+            pyarrow.chunked_array([expected.values, pyarrow.array(expected.values)[:0]]),
+            pyarrow.chunked_array([pyarrow.array(expected.values)[: rows // 2], pyarrow.array(expected.values)[rows // 2 :]]),
             numpy.array(expected.values.to_pylist(), f"V{width + 16}"),
         ):
             for out, read in outs(rows, width):

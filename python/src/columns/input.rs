@@ -163,12 +163,14 @@ impl Values {
         self.chunks.iter().any(|chunk| chunk.overlaps(range))
     }
 
-    /// Returns the width of the values if the type fixes it.
+    /// Returns the width of the values if the types of all chunks with rows fix the same one.
     pub fn width(&self) -> Option<usize> {
-        match &self.chunks[..] {
-            [chunk] => chunk.width(),
-            _ => None,
-        }
+        let is_empty = |chunk: &&Chunk| matches!(chunk, Chunk::Null(0));
+        let mut chunks = self.chunks.iter().filter(|chunk| !is_empty(chunk));
+        let width = chunks.next()?.width()?;
+        chunks
+            .all(|chunk| chunk.width() == Some(width))
+            .then_some(width)
     }
 
     /// Returns a value, or `None` for null. `row` is less than [`rows`](Self::rows).
