@@ -4,6 +4,7 @@ fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     // Of tests in the library as well: that of a kind would leave them out.
     println!("cargo:rustc-link-arg=-Wl,--export-dynamic-symbol=C_GetFunctionList");
-    // That of the module under test, which the target `token` has in the program, is left out: it has its list by another way.
+    // The target `token` has the module under test in the program, whose function of this name is left out: the target gets
+    // the list by another way. The target `pkcs11` asserts that the one that stays is its own.
     println!("cargo:rustc-link-arg=-Wl,--allow-multiple-definition");
 }

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use oarlock_threads::process;
 use serde::{Deserialize, Deserializer};
@@ -52,10 +53,13 @@ pub(crate) fn read() -> Result<Config, String> {
     Ok(config)
 }
 
+/// The path of [`functions_with`](crate::functions_with).
+pub(crate) static GIVEN: OnceLock<PathBuf> = OnceLock::new();
+
 /// Returns the first file there is, with its text. The file that a variable names has to be there.
 fn file() -> Result<Option<(PathBuf, Zeroizing<String>)>, String> {
-    if let Some(path) = process::environment("OARLOCK_PKCS11_CONFIG") {
-        let path = PathBuf::from(path);
+    let of_variable = || process::environment("OARLOCK_PKCS11_CONFIG").map(PathBuf::from);
+    if let Some(path) = GIVEN.get().cloned().or_else(of_variable) {
         return match text_of(&path)? {
             Some(text) => Ok(Some((path, text))),
             None => Err(format!(

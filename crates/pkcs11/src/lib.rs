@@ -37,7 +37,9 @@ mod session;
 mod token;
 
 /// Returns the list of functions of PKCS#11 2.40, for the fuzzer, whose programs have a `C_GetFunctionList` of their own.
+/// `C_Initialize` reads the configuration of the first path that this was called with.
 #[doc(hidden)]
-pub fn functions() -> &'static cryptoki_sys::CK_FUNCTION_LIST {
+pub fn functions_with(path: std::path::PathBuf) -> &'static cryptoki_sys::CK_FUNCTION_LIST {
+    config::GIVEN.get_or_init(|| path);
     abi::functions()
 }

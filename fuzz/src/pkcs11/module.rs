@@ -2,11 +2,13 @@
 //! nothing outside of the memory that it is given, as PKCS#11 demands.
 
 use std::ffi::c_void;
+use std::ptr;
 use std::slice;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use arbitrary::Arbitrary;
 use cryptoki_sys::*;
+use libloading::os::unix::Library;
 use oarlock::Accelerator;
 use oarlock::rsa::{AcceleratedRsa, RsaPrivateKey};
 
@@ -70,10 +72,32 @@ static STATE: Mutex<State> = Mutex::new(State {
     found: Vec::new(),
 });
 
-/// From now on.
-pub(super) fn answers(odd: Vec<Odd>) {
+/// Whether the entry point that the loader finds in the program is this one: the module under test has one of the same name.
+static IS_FOUND: LazyLock<bool> = LazyLock::new(|| {
     // So that the linker has it.
     std::hint::black_box(C_GetFunctionList as *const c_void);
+    let program = Library::this();
+    let mut list = ptr::null();
+    // SAFETY: each function of this name is PKCS#11's, of this type, and writes the address of a list that stays.
+    let initialize_of_program = unsafe {
+        let get = program
+            .get::<unsafe extern "C" fn(*mut *const CK_FUNCTION_LIST) -> CK_RV>(
+                b"C_GetFunctionList",
+            )
+            .unwrap();
+        assert_eq!(get(&raw mut list), CKR_OK);
+        (*list).C_Initialize
+    };
+    let ours: extern "C" fn(*mut c_void) -> CK_RV = initialize;
+    initialize_of_program.is_some_and(|call| ptr::fn_addr_eq(call, ours))
+});
+
+/// From now on.
+pub(super) fn answers(odd: Vec<Odd>) {
+    assert!(
+        *IS_FOUND,
+        "the program's C_GetFunctionList is another module's"
+    );
     let mut at = 0;
     let odd = odd.into_iter().map(|odd| {
         at += usize::from(odd.after) + 1;

@@ -38,9 +38,7 @@ pub(super) use call;
 
 pub(super) static MODULE: LazyLock<Module> = LazyLock::new(|| {
     let folder = keys();
-    // SAFETY: the fuzzer has one thread, and tests of other targets read no environment of this name.
-    unsafe { std::env::set_var("OARLOCK_PKCS11_CONFIG", folder.join("pkcs11.toml")) };
-    let list = oarlock_pkcs11::functions();
+    let list = oarlock_pkcs11::functions_with(folder.join("pkcs11.toml"));
     let mut arguments = CK_C_INITIALIZE_ARGS {
         CreateMutex: None,
         DestroyMutex: None,
@@ -56,28 +54,32 @@ pub(super) static MODULE: LazyLock<Module> = LazyLock::new(|| {
     Module { list, pairs }
 });
 
-/// Makes the files of the tokens, once for all runs.
+/// Makes the files of the tokens, once for all runs in this place.
 fn keys() -> PathBuf {
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target");
     let folder = target.join("fuzz-token");
-    if folder.is_dir() {
+    let names = ["keys-0", "keys-1"];
+    let section = |(token, pin): (usize, &str)| {
+        let place = folder.join(names[token]);
+        format!("[[token]]\nlabel = \"{token}\"\nkeys = {place:?}\n{pin}\n")
+    };
+    let text: String = [(0, ""), (LOCKED, "pin = \"1234\"")].map(section).concat();
+    let kept = fs::read_to_string(folder.join("pkcs11.toml"));
+    if kept.is_ok_and(|kept| kept == text) {
         return folder;
     }
     let new = target.join(format!("fuzz-token-{}", std::process::id()));
-    fs::create_dir_all(&new).unwrap();
-    let mut text = String::new();
-    for (token, pin) in ["", "pin = \"1234\""].iter().enumerate() {
-        let name = format!("keys-{token}");
-        fs::create_dir(new.join(&name)).unwrap();
+    for name in names {
+        fs::create_dir_all(new.join(name)).unwrap();
         for kind in KEYS {
             let key = PrivateKey::generate(KeyType::named(kind).unwrap()).unwrap();
-            let file = new.join(&name).join(format!("{kind}.pem"));
+            let file = new.join(name).join(format!("{kind}.pem"));
             fs::write(file, key.to_pkcs8_pem().unwrap()).unwrap();
         }
-        let place = folder.join(&name);
-        text += &format!("[[token]]\nlabel = \"{token}\"\nkeys = {place:?}\n{pin}\n");
     }
     fs::write(new.join("pkcs11.toml"), text).unwrap();
+    // Those of a checkout that was moved name another place.
+    let _ = fs::remove_dir_all(&folder);
     // Another process may have been faster.
     if fs::rename(&new, &folder).is_err() {
         fs::remove_dir_all(&new).unwrap();
