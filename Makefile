@@ -30,7 +30,7 @@ help:
 	@echo 'make dist             what a release publishes: wheel, source, tarball, Debian package, licenses, sums'
 	@echo 'make bench            compare every cipher and public-key operation with every peer, in short;'
 	@echo "make bench ARGS=--help the same with other options"
-	@echo 'make test             everything CI runs: 14 to 27 minutes on two cores from nothing, by the age of the CPU'
+	@echo 'make test             everything CI runs: 16 to 27 minutes on two cores from nothing, by the age of the CPU'
 	@echo 'make test-long        that, the exchange with rage, more rounds, the benchmark, fuzzing: up to an hour'
 	@echo "make test-packages    the tests of Debian's own packages without and with the provider: hours, as root"
 

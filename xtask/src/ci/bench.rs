@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::tool::{self, Result, cargo_in_bench};
 
 /// Options that measure one case of each kind, in addition to [`GLANCE`]: about four minutes in all.
-const KINDS: [&str; 35] = [
+const KINDS: [&str; 36] = [
     "--case=aes-128-ctr --size=1k --threads=2",
     "--case=aes-256-gcm --size=1k",
     "--case=camellia-128-ctr --size=64k --mode=burst,prefilled",
@@ -39,6 +39,7 @@ const KINDS: [&str; 35] = [
     "--case=server-boards-axl200",
     "--case=server-kill",
     "--case=hostile-pings",
+    "--case=pkcs11-files-p256",
     "--case=packet-* --size=1k",
     "--case=device-two-processes",
     "--case=c-*",

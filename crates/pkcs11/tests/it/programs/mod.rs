@@ -1,6 +1,5 @@
 //! Unmodified programs.
 
-mod example;
 mod java;
 mod nss;
 mod openssl;
