@@ -11,6 +11,9 @@ use oarlock_engine::kdf;
 use super::keyed::{BYTES, KEY_BYTES, accepted};
 use crate::measure::{Contrast, Path};
 
+/// An operation on secret bytes.
+type Work = Box<dyn FnMut(&[u8])>;
+
 pub fn add(paths: &mut Vec<Box<dyn Path>>) {
     #[cfg(target_arch = "x86_64")]
     if let Some(path) = sha512::path() {
@@ -30,7 +33,7 @@ pub fn add(paths: &mut Vec<Box<dyn Path>>) {
 }
 
 fn add_hash(paths: &mut Vec<Box<dyn Path>>, hash: Hash, name: &str) {
-    let mut add = |what: String, bytes, work: Box<dyn FnMut(&[u8])>| {
+    let mut add = |what: String, bytes, work: Work| {
         paths.push(Box::new(Secret::boxed(what, bytes, work)));
     };
     add(
@@ -176,7 +179,7 @@ struct Secret {
     classes: Contrast,
     slowness: usize,
     secret: Vec<u8>,
-    work: Box<dyn FnMut(&[u8])>,
+    work: Work,
 }
 
 impl Secret {
@@ -184,7 +187,7 @@ impl Secret {
         Self::boxed(name.to_owned(), bytes, Box::new(work))
     }
 
-    fn boxed(name: String, bytes: usize, work: Box<dyn FnMut(&[u8])>) -> Self {
+    fn boxed(name: String, bytes: usize, work: Work) -> Self {
         Self {
             name,
             classes: Contrast::FixedAgainstRandom,
