@@ -144,8 +144,8 @@ impl Output {
         }
     }
 
-    /// Borrows an object of so many rows of a width for writing: bytes, an array of two dimensions of bytes, or one of items
-    /// of several bytes without a meaning, such as NumPy's `V64`.
+    /// Borrows an object with `rows` rows of `width` bytes for writing: a buffer of bytes, a two-dimensional array of bytes,
+    /// or an array of opaque items, such as NumPy's `V64`.
     ///
     /// # Errors
     /// As for [`new`](Self::new); `TypeError` for items of another type; `ValueError` if it has another length.

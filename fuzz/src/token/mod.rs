@@ -1,9 +1,9 @@
 //! Calls of the PKCS#11 module: sequences of them, in sessions of two tokens, with templates, mechanisms and their parameters,
 //! lengths and handles of every kind.
 //!
-//! A call with a session that is open never says that it is not, and any other always does. Nothing is written behind the room
-//! of a buffer, and one that is too small is told its length and ends nothing. A session has no object of another token, and
-//! none that is private before the login. What was signed can be verified, and nothing else. No panic is behind an answer.
+//! Checked for each call: only closed sessions are reported as closed. The module writes nothing past the end of a buffer; if
+//! a buffer is too small, it reports the length and the operation goes on. A session shows no object of another token, and no
+//! private object before the login. Verification accepts exactly what was signed. No panic reaches the caller.
 #![allow(unsafe_code)]
 
 mod module;

@@ -157,9 +157,9 @@ fn found(
             attribute(CKA_ID, id.as_mut_ptr(), 64),
             attribute(CKA_KEY_TYPE, (&raw mut kind).cast(), long),
         ];
-        // SAFETY: as above.
-        let got =
-            unsafe { list.C_GetAttributeValue.unwrap()(session, handle, wanted.as_mut_ptr(), 2) };
+        let get = list.C_GetAttributeValue.unwrap();
+        // SAFETY: both attributes have places of the lengths that they name, which outlive the call.
+        let got = unsafe { get(session, handle, wanted.as_mut_ptr(), 2) };
         assert_eq!(got, CKR_OK);
         (id[..wanted[0].ulValueLen as usize].to_vec(), handle, kind)
     };

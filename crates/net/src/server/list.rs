@@ -35,7 +35,7 @@ pub(super) fn check(asked: &proto::ListKeysRequest) -> Result<(), Refusal> {
     }
 }
 
-/// Returns the first keys of an ordered list, as many as fit into a page; all of them if `page_size` is 0.
+/// Returns the first page of an ordered list of keys. A `page_size` of 0 puts all keys on one page.
 pub(super) fn page<'a>(keys: impl Iterator<Item = (&'a str, &'a Key)>, page_size: u32) -> Page<'a> {
     let (keys_max, bytes_max) = match page_size {
         0 => (usize::MAX, usize::MAX),

@@ -447,7 +447,7 @@ fn invalid(message: impl Into<String>) -> Refusal {
     Refusal::new(Code::InvalidArgument, message)
 }
 
-/// What an allocator adds to the bytes of an item, however few it has.
+/// The allocator's overhead for each item, in bytes.
 const ALLOCATION_BYTES: usize = 32;
 const NO_OPERATION: &str = "the request has no operation, or one unknown to this server";
 const RANDOM_BYTES_MAX: usize = 65_536;

@@ -167,7 +167,8 @@ fn softhsm(home: &Home, key: &str) -> Result<PathBuf, Error> {
 }
 
 const THREADS: usize = 8;
-/// A module's client compares as many answers, outside the time that counts.
+/// The number of answers that the server's own client compares. The module's client verifies the same number after the
+/// timed window.
 const COMPARED: usize = 8 * 64;
 const TOKEN: &str = "bench";
 const PIN: &str = "1234";

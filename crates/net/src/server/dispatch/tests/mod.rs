@@ -434,7 +434,7 @@ fn a_panic_is_no_answer_about_an_offer() {
     }
 }
 
-/// What receives a refusal may panic, and the others are still refused.
+/// If the receiver of one refusal panics, the other requests still get theirs.
 #[test]
 fn a_panic_at_a_refusal_loses_no_other() {
     let dispatcher = Dispatcher::start(vec![driver("one", 1, || None)], BOUNDS).unwrap();
