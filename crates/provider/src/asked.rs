@@ -14,23 +14,39 @@ use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::ptr::null;
 
-use crate::abi::{OPERATION_ASYM_CIPHER, OPERATION_KEYMGMT, OPERATION_SIGNATURE};
+use crate::abi::{
+    OPERATION_ASYM_CIPHER, OPERATION_KEYEXCH, OPERATION_KEYMGMT, OPERATION_SIGNATURE,
+};
 
 thread_local! {
     /// The provider that this thread last asked for an operation with keys; null after a request for anything else.
     static ASKED: Cell<*const c_void> = const { Cell::new(null()) };
+    /// Whether this thread is about to search for the key management that it already has.
+    static HAS_KEY: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Notes that OpenSSL asks for an operation. Returns whether it looks for the keys of the operation that it asked for
 /// immediately before.
 pub(crate) fn looks_for_keys(provider: *const c_void, operation: c_int) -> bool {
+    // The exchange is searched first.
+    if operation != OPERATION_KEYEXCH && HAS_KEY.take() && operation == OPERATION_KEYMGMT {
+        ASKED.set(null());
+        return true;
+    }
     let uses_keys = matches!(operation, OPERATION_SIGNATURE | OPERATION_ASYM_CIPHER);
     let asks = if uses_keys { provider } else { null() };
     let asked = ASKED.replace(asks);
     operation == OPERATION_KEYMGMT && std::ptr::eq(asked, provider)
 }
 
+/// Notes that OpenSSL looks for an exchange for a key of this provider, and then for the key's management. Without that, no
+/// other exchange would take the key.
+pub(crate) fn has_key() {
+    HAS_KEY.set(true);
+}
+
 /// Notes that OpenSSL creates a context of such an operation, so it has already found keys for it.
 pub(crate) fn has_found_keys() {
     ASKED.set(null());
+    HAS_KEY.set(false);
 }

@@ -157,6 +157,10 @@ functions! {
         set_peer 4 unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int,
         freectx 5 unsafe extern "C" fn(*mut c_void),
         dupctx 6 unsafe extern "C" fn(*mut c_void) -> *mut c_void,
+        set_ctx_params 7 WithParams,
+        settable_ctx_params 8 Describe,
+        get_ctx_params 9 WithParams,
+        gettable_ctx_params 10 Describe,
     }
 }
 

@@ -51,6 +51,7 @@ pub(crate) struct Defaults {
     pub(crate) x25519_exchange: Option<DefaultAlgorithm<ExchangeFunctions>>,
     pub(crate) ec: Option<DefaultAlgorithm<KeyFunctions>>,
     pub(crate) ecdsa: Option<DefaultAlgorithm<SignatureFunctions>>,
+    pub(crate) ecdh: Option<DefaultAlgorithm<ExchangeFunctions>>,
     pub(crate) ed25519: Signing,
     /// ML-DSA-44, 65 and 87, available since release 3.5.
     pub(crate) ml_dsa: Vec<Signing>,
@@ -115,6 +116,7 @@ impl Defaults {
             x25519_exchange: find!(ExchangeFunctions, OPERATION_KEYEXCH, b"X25519"),
             ec: find!(KeyFunctions, OPERATION_KEYMGMT, b"EC"),
             ecdsa: find!(SignatureFunctions, OPERATION_SIGNATURE, b"ECDSA"),
+            ecdh: find!(ExchangeFunctions, OPERATION_KEYEXCH, b"ECDH"),
             ed25519: signing(b"ED25519"),
             ml_dsa: [b"ML-DSA-44", b"ML-DSA-65", b"ML-DSA-87"]
                 .into_iter()

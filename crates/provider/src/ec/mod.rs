@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! ours.rs        what the engine computes with, of keys that stay with the default provider (`exported/`)
+//! exchange.rs    shared secrets of keys that OpenSSL manages here
 //! context.rs     a context of a signature: what was begun, and the way to the default provider
 //! signature.rs   the functions of signatures
 //! remote.rs      signatures by keys of other machines, and the files that stand for these
@@ -13,13 +14,15 @@
 //! handles all later calls. If signing or verifying fails, the default provider repeats it and so raises its own error.
 
 mod context;
+mod exchange;
 mod ours;
 mod remote;
 mod signature;
 
-use crate::abi::{Algorithm, OPERATION_DECODER, OPERATION_SIGNATURE};
+use crate::abi::{Algorithm, OPERATION_DECODER, OPERATION_KEYEXCH, OPERATION_SIGNATURE};
 use crate::decoder;
 use crate::default_provider::Defaults;
+use crate::default_provider::functions::KeyFunctions;
 use crate::exported;
 use crate::offered::Offered;
 use crate::provider::Provider;
@@ -29,7 +32,18 @@ pub(crate) fn offer(provider: &Provider, defaults: &Defaults, offered: &mut Offe
     let (Some(keys), Some(ecdsa)) = (&defaults.ec, &defaults.ecdsa) else {
         return;
     };
-    let table = exported::table::<ours::EcKey>(&keys.functions);
+    let mut table = exported::table::<ours::EcKey>(&keys.functions);
+    if let Some(ecdh) = &defaults.ecdh {
+        let mut entries = table.iter_mut();
+        if let Some(entry) = entries.find(|it| it.id == KeyFunctions::query_operation_name) {
+            entry.function = exchange::operation_name as *const std::ffi::c_void;
+        }
+        offered.add(
+            OPERATION_KEYEXCH,
+            exchange::table(&ecdh.functions),
+            |table| Algorithm::offering(exchange::NAME, table),
+        );
+    }
     offered.add_keys(keys.names, table);
     let table = signature::table(&ecdsa.functions);
     offered.add(OPERATION_SIGNATURE, table, |table| {

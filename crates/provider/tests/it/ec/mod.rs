@@ -2,6 +2,7 @@
 
 mod calls;
 mod commands;
+mod exchange;
 pub mod keys;
 mod wycheproof;
 

@@ -1,0 +1,50 @@
+//! ECDH by keys that libssl and other callers have this provider manage, in a program of its own.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use crate::driver::libcrypto;
+use crate::host::{compiled, run, with_conf};
+use crate::rsa::commands::Place;
+
+/// All keys agree on the same secrets as without the provider, whichever provider manages them.
+#[test]
+fn secrets_are_as_stock() {
+    let place = Place::new();
+    let program = compiled("exchange", place.folder.path());
+    let hides_keys = libcrypto().release() < (3, 2) && libcrypto().has(&[[3, 0, 8], [3, 1, 0]]);
+    for (curve, bytes) in [
+        ("P-256", 32),
+        ("P-384", 48),
+        ("P-521", 66),
+        ("secp256k1", 32),
+    ] {
+        for name in ["own.pem", "peer.pem"] {
+            let line = "genpkey -algorithm EC -pkeyopt ec_paramgen_curve";
+            place.stock(&format!("{line}:{curve} -out {name}"));
+        }
+        let [stock, ours] = [None, Some(&place.accelerated)].map(|conf| {
+            let mut command = Command::new(&program);
+            command.args(["own.pem", "peer.pem"]);
+            command.current_dir(place.folder.path());
+            let output = run(with_conf(&mut command, conf));
+            let text = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
+            assert!(output.status.success(), "{curve}: {text:?}");
+            text
+        });
+        assert_eq!(ours[0], stock[0], "{curve}");
+        assert!(!stock[0].contains("differs"), "{curve}: {}", stock[0]);
+        let agreed = format!("generated generated 0: {bytes}\n");
+        assert_eq!(
+            stock[0].matches(&agreed).count(),
+            4,
+            "{curve}: {}",
+            stock[0]
+        );
+        // As libssl generates its shares.
+        let manager = if hides_keys { "oarlock" } else { "default" };
+        let seen: BTreeSet<&str> = ours[1].lines().collect();
+        let expected = ["agreed", "managed"].map(|it| format!("{it} by {manager}"));
+        assert!(seen.iter().eq(&expected), "{curve}: {seen:?}");
+    }
+}
