@@ -21,6 +21,7 @@ impl Dispatch {
 }
 
 /// An OSSL_ALGORITHM entry. One without names ends a list.
+#[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Algorithm {
     pub(crate) names: *const c_char,
@@ -37,24 +38,8 @@ impl Algorithm {
         description: null(),
     };
 
-    pub(crate) const fn offering(names: &'static CStr, implementation: *const Dispatch) -> Self {
-        Self::accelerated(names.as_ptr(), implementation)
-    }
-
-    /// Returns an entry that queries for accelerated algorithms prefer.
-    pub(crate) const fn accelerated(names: *const c_char, implementation: *const Dispatch) -> Self {
-        Self {
-            names,
-            // The second property keeps us preferred where a program's own query names a provider: that replaces only
-            // the clause of the same name in the default query. A name of our own needs a dot (property(7)).
-            properties: c"provider=oarlock,oarlock.accelerated=yes".as_ptr(),
-            implementation,
-            description: c"Oarlock".as_ptr(),
-        }
-    }
-
-    /// Returns a decoder entry for keys of type `names`, from the input that `properties` describe.
-    pub(crate) const fn of_decoder(
+    /// Returns an entry with these properties (property(7)).
+    pub(crate) const fn of(
         names: *const c_char,
         properties: &'static CStr,
         implementation: *const Dispatch,
@@ -65,6 +50,23 @@ impl Algorithm {
             implementation,
             description: c"Oarlock".as_ptr(),
         }
+    }
+
+    pub(crate) const fn offering(names: &'static CStr, implementation: *const Dispatch) -> Self {
+        Self::accelerated(names.as_ptr(), implementation)
+    }
+
+    /// Returns an entry that queries for accelerated algorithms prefer.
+    pub(crate) const fn accelerated(names: *const c_char, implementation: *const Dispatch) -> Self {
+        // The second property keeps us preferred where a program's own query names a provider: that replaces only the
+        // clause of the same name in the default query. A name of our own needs a dot (property(7)).
+        const PROPERTIES: &CStr = c"provider=oarlock,oarlock.accelerated=yes";
+        Self::of(names, PROPERTIES, implementation)
+    }
+
+    /// Returns an entry that every query finds which finds the default provider's algorithms.
+    pub(crate) const fn as_default(names: *const c_char, implementation: *const Dispatch) -> Self {
+        Self::of(names, c"provider=default", implementation)
     }
 
     /// Whether `name` is one of the entry's names, ignoring case.
@@ -81,12 +83,7 @@ impl Algorithm {
     /// Returns a key management entry. It is never preferred: a key stays in the provider that made it, and operations
     /// get a copy from there.
     pub(crate) const fn of_keys(names: *const c_char, implementation: *const Dispatch) -> Self {
-        Self {
-            names,
-            properties: c"provider=oarlock,oarlock.keys=yes".as_ptr(),
-            implementation,
-            description: c"Oarlock".as_ptr(),
-        }
+        Self::of(names, c"provider=oarlock,oarlock.keys=yes", implementation)
     }
 }
 

@@ -63,7 +63,7 @@ fn lists(provider: &Provider, defaults: &Defaults) -> Offered {
     }
     if provider.signer.has_relay() {
         offered.add(OPERATION_DECODER, decoder::pem_table(), |table| {
-            Algorithm::of_decoder(c"DER".as_ptr(), decoder::PEM_PROPERTIES, table)
+            Algorithm::of(c"DER".as_ptr(), decoder::PEM_PROPERTIES, table)
         });
     }
     offered.end();

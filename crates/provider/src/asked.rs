@@ -9,10 +9,15 @@
 //! So with these releases, if the default query leaves keys with their provider (`?oarlock.keys=no`), each thread notes
 //! which provider it last asked for such an operation. If the note is wrong, nothing fails: if a search finds no keys,
 //! OpenSSL uses the default provider's operation, and if it finds some, those keys work.
+//!
+//! With a key that is managed here OpenSSL needs the management again, and may have dropped it from its cache: right after it
+//! has asked the key for the name of an operation, and in an exchange (`ec/exchange.rs`) for the peer's half, at any later
+//! time and in any thread.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::ptr::null;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::abi::{
     OPERATION_ASYM_CIPHER, OPERATION_KEYEXCH, OPERATION_KEYMGMT, OPERATION_SIGNATURE,
@@ -21,26 +26,43 @@ use crate::abi::{
 thread_local! {
     /// The provider that this thread last asked for an operation with keys; null after a request for anything else.
     static ASKED: Cell<*const c_void> = const { Cell::new(null()) };
-    /// Whether this thread is about to search for the key management that it already has.
+    /// Whether this thread is about to look for an operation of a key that is managed here.
     static HAS_KEY: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Notes that OpenSSL asks for an operation. Returns whether it looks for the keys of the operation that it asked for
-/// immediately before.
-pub(crate) fn looks_for_keys(provider: *const c_void, operation: c_int) -> bool {
-    // The exchange is searched first.
-    if operation != OPERATION_KEYEXCH && HAS_KEY.take() && operation == OPERATION_KEYMGMT {
-        ASKED.set(null());
-        return true;
-    }
-    let uses_keys = matches!(operation, OPERATION_SIGNATURE | OPERATION_ASYM_CIPHER);
-    let asks = if uses_keys { provider } else { null() };
-    let asked = ASKED.replace(asks);
-    operation == OPERATION_KEYMGMT && std::ptr::eq(asked, provider)
+/// The exchanges in progress of keys that are managed here.
+static EXCHANGES: AtomicUsize = AtomicUsize::new(0);
+
+/// Who OpenSSL may be looking for keys for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Seeker {
+    /// Nobody that needs a hidden key management.
+    Other,
+    /// The operation that it asked for immediately before.
+    Operation,
+    /// An operation of a key that is managed here.
+    KeyHere,
 }
 
-/// Notes that OpenSSL looks for an exchange for a key of this provider, and then for the key's management. Without that, no
-/// other exchange would take the key.
+/// Notes that OpenSSL asks for an operation. Returns who it may be looking for keys for.
+pub(crate) fn seeker(provider: *const c_void, operation: c_int) -> Seeker {
+    let uses_keys = matches!(operation, OPERATION_SIGNATURE | OPERATION_ASYM_CIPHER);
+    // The operation is looked for first.
+    let has_key = !uses_keys && operation != OPERATION_KEYEXCH && HAS_KEY.take();
+    let asks = if uses_keys { provider } else { null() };
+    let asked = ASKED.replace(asks);
+    if operation != OPERATION_KEYMGMT {
+        Seeker::Other
+    } else if has_key || EXCHANGES.load(Ordering::Relaxed) > 0 {
+        Seeker::KeyHere
+    } else if std::ptr::eq(asked, provider) {
+        Seeker::Operation
+    } else {
+        Seeker::Other
+    }
+}
+
+/// Notes that OpenSSL asks a key that is managed here for the name of an operation.
 pub(crate) fn has_key() {
     HAS_KEY.set(true);
 }
@@ -49,4 +71,21 @@ pub(crate) fn has_key() {
 pub(crate) fn has_found_keys() {
     ASKED.set(null());
     HAS_KEY.set(false);
+}
+
+/// An exchange in progress. As long as one exists, OpenSSL may look for the keys of a peer.
+pub(crate) struct InExchange(());
+
+impl InExchange {
+    pub(crate) fn new() -> Self {
+        has_found_keys();
+        EXCHANGES.fetch_add(1, Ordering::Relaxed);
+        Self(())
+    }
+}
+
+impl Drop for InExchange {
+    fn drop(&mut self) {
+        EXCHANGES.fetch_sub(1, Ordering::Relaxed);
+    }
 }

@@ -364,7 +364,7 @@ unsafe extern "C" fn query_operation(
     };
     // SAFETY: the core is calling.
     let has_default = || catching(true, || unsafe { provider.has_default() });
-    let looks_for_keys = asked::looks_for_keys(std::ptr::from_ref(provider).cast(), operation);
+    let seeker = asked::seeker(std::ptr::from_ref(provider).cast(), operation);
     let is_of_ciphers = matches!(operation, OPERATION_CIPHER | OPERATION_SKEYMGMT);
     if is_of_ciphers && !has_default() {
         // The default provider may come later.
@@ -383,7 +383,7 @@ unsafe extern "C" fn query_operation(
                 unsafe { *no_cache = 1 };
                 return null();
             };
-            if let Some(keys) = offered.sought().filter(|_| looks_for_keys) {
+            if let Some(keys) = offered.sought(seeker) {
                 // SAFETY: `no_cache` is the core's place for a flag.
                 unsafe { *no_cache = 1 };
                 return keys.as_ptr();

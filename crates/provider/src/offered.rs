@@ -1,17 +1,20 @@
 //! Everything that is offered, except ciphers: lists by operation.
 
-use std::ffi::c_char;
+use std::ffi::{CStr, c_char};
 
 use crate::abi::{
     Algorithm, Dispatch, OPERATION_ASYM_CIPHER, OPERATION_DECODER, OPERATION_KDF, OPERATION_KEM,
     OPERATION_KEYEXCH, OPERATION_KEYMGMT, OPERATION_MAC, OPERATION_SIGNATURE,
 };
+use crate::asked::Seeker;
 
 /// The lists. Each ends with [`Algorithm::END`], and none changes once the core has seen it.
 pub(crate) struct Offered {
     lists: [(i32, Vec<Algorithm>); 8],
-    /// Key managements for operations that look for them. Ends with [`Algorithm::END`].
+    /// Key managements for operations that look for them, and the public ones. Ends with [`Algorithm::END`].
     sought: Vec<Algorithm>,
+    /// The same, and those for operations of keys that are managed here. Ends with [`Algorithm::END`].
+    sought_by_keys: Vec<Algorithm>,
     /// Whether `sought` is in use: if not, its entries are in the public list.
     hides_keys: bool,
     /// The tables that the lists point to.
@@ -22,6 +25,7 @@ impl Offered {
     pub(crate) fn new(hides_keys: bool) -> Self {
         Self {
             sought: Vec::new(),
+            sought_by_keys: Vec::new(),
             hides_keys,
             lists: OPERATIONS.map(|operation| (operation, Vec::new())),
             tables: Vec::new(),
@@ -30,10 +34,13 @@ impl Offered {
 
     /// Ends each list.
     pub(crate) fn end(&mut self) {
-        for (_, list) in &mut self.lists {
+        let managements = self.list_mut(OPERATION_KEYMGMT).map(|list| list.clone());
+        self.sought.extend(managements.unwrap_or_default());
+        self.sought_by_keys.extend_from_slice(&self.sought);
+        let lists = self.lists.iter_mut().map(|(_, list)| list);
+        for list in lists.chain([&mut self.sought, &mut self.sought_by_keys]) {
             list.push(Algorithm::END);
         }
-        self.sought.push(Algorithm::END);
     }
 
     /// Adds an algorithm with its table of functions.
@@ -46,27 +53,63 @@ impl Offered {
         // A vector's elements stay in place when the vector moves.
         let algorithm = algorithm(table.as_ptr());
         self.tables.push(table);
-        let mut lists = self.lists.iter_mut();
-        if let Some((_, list)) = lists.find(|(of, _)| *of == operation) {
+        if let Some(list) = self.list_mut(operation) {
             list.push(algorithm);
         }
     }
 
-    /// Adds the management of keys that stay with the default provider.
-    pub(crate) fn add_keys(&mut self, names: *const c_char, table: Vec<Dispatch>) {
+    fn list_mut(&mut self, operation: i32) -> Option<&mut Vec<Algorithm>> {
+        let mut lists = self.lists.iter_mut();
+        lists.find(|(of, _)| *of == operation).map(|(_, list)| list)
+    }
+
+    /// Adds the management of keys that stay with the default provider. Returns the place of its table.
+    pub(crate) fn add_keys(
+        &mut self,
+        names: *const c_char,
+        table: Vec<Dispatch>,
+    ) -> *const Dispatch {
+        let place = table.as_ptr();
         if self.hides_keys {
-            self.sought.push(Algorithm::of_keys(names, table.as_ptr()));
+            self.sought.push(Algorithm::of_keys(names, place));
             self.tables.push(table);
         } else {
             self.add(OPERATION_KEYMGMT, table, |table| {
                 Algorithm::of_keys(names, table)
             });
         }
+        place
     }
 
-    /// Returns the key managements for an operation that looks for them; `None` if they are in the public list.
-    pub(crate) fn sought(&self) -> Option<&[Algorithm]> {
-        self.hides_keys.then_some(&self.sought)
+    /// Whether the management of keys that stay with the default provider is in no public list.
+    pub(crate) fn hides_keys(&self) -> bool {
+        self.hides_keys
+    }
+
+    /// Adds an exchange of hidden keys, and their management to the exchange: found by every query that finds the default
+    /// provider's, since a program may pass any of these with a key.
+    pub(crate) fn add_exchange(
+        &mut self,
+        name: &'static CStr,
+        table: Vec<Dispatch>,
+        keys: *const c_char,
+        management: *const Dispatch,
+    ) {
+        self.add(OPERATION_KEYEXCH, table, |table| {
+            Algorithm::as_default(name.as_ptr(), table)
+        });
+        self.sought_by_keys
+            .push(Algorithm::as_default(keys, management));
+    }
+
+    /// Returns the key managements to show to a seeker; `None` if the public list has what it looks for.
+    pub(crate) fn sought(&self, seeker: Seeker) -> Option<&[Algorithm]> {
+        let list = match seeker {
+            Seeker::Other => return None,
+            Seeker::Operation => &self.sought,
+            Seeker::KeyHere => &self.sought_by_keys,
+        };
+        self.hides_keys.then_some(list)
     }
 
     /// Whether keys of type `name`, ignoring case, are managed here.

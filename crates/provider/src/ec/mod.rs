@@ -19,7 +19,7 @@ mod ours;
 mod remote;
 mod signature;
 
-use crate::abi::{Algorithm, OPERATION_DECODER, OPERATION_KEYEXCH, OPERATION_SIGNATURE};
+use crate::abi::{Algorithm, OPERATION_DECODER, OPERATION_SIGNATURE};
 use crate::decoder;
 use crate::default_provider::Defaults;
 use crate::default_provider::functions::KeyFunctions;
@@ -33,18 +33,18 @@ pub(crate) fn offer(provider: &Provider, defaults: &Defaults, offered: &mut Offe
         return;
     };
     let mut table = exported::table::<ours::EcKey>(&keys.functions);
-    if let Some(ecdh) = &defaults.ecdh {
+    let ecdh = defaults.ecdh.as_ref().filter(|_| offered.hides_keys());
+    if ecdh.is_some() {
         let mut entries = table.iter_mut();
         if let Some(entry) = entries.find(|it| it.id == KeyFunctions::query_operation_name) {
             entry.function = exchange::operation_name as *const std::ffi::c_void;
         }
-        offered.add(
-            OPERATION_KEYEXCH,
-            exchange::table(&ecdh.functions),
-            |table| Algorithm::offering(exchange::NAME, table),
-        );
     }
-    offered.add_keys(keys.names, table);
+    let management = offered.add_keys(keys.names, table);
+    if let Some(ecdh) = ecdh {
+        let table = exchange::table(&ecdh.functions);
+        offered.add_exchange(exchange::NAME, table, keys.names, management);
+    }
     let table = signature::table(&ecdsa.functions);
     offered.add(OPERATION_SIGNATURE, table, |table| {
         Algorithm::accelerated(ecdsa.names, table)
@@ -52,7 +52,7 @@ pub(crate) fn offer(provider: &Provider, defaults: &Defaults, offered: &mut Offe
     if provider.signer.has_relay() {
         let table = decoder::der_table(remote::key_of_der);
         offered.add(OPERATION_DECODER, table, |table| {
-            Algorithm::of_decoder(keys.names, decoder::DER_PROPERTIES, table)
+            Algorithm::of(keys.names, decoder::DER_PROPERTIES, table)
         });
     }
 }

@@ -34,18 +34,18 @@ impl EcKey {
         }
     }
 
+    /// Calls `call` with the public half.
+    pub(super) fn with_public<T>(&self, call: impl FnOnce(&EcPublicKey) -> T) -> Option<T> {
+        Some(match self {
+            Self::Public(curve, point) => call(&EcPublicKey::new(*curve, point).ok()?),
+            Self::Private(key) => call(key.public_key()),
+            Self::Remote(remote) => call(&remote.key),
+        })
+    }
+
     /// Verifies a signature of a digest. Returns `None` if it is not valid for this key and digest.
     pub(super) fn verify(&self, digest: &[u8], signature: &[u8]) -> Option<()> {
-        let read;
-        let key = match self {
-            Self::Public(curve, point) => {
-                read = EcPublicKey::new(*curve, point).ok()?;
-                &read
-            }
-            Self::Private(key) => key.public_key(),
-            Self::Remote(remote) => &remote.key,
-        };
-        key.verify(digest, signature).ok()
+        self.with_public(|key| key.verify(digest, signature))?.ok()
     }
 
     pub(super) fn private(&self) -> Option<&EcPrivateKey> {

@@ -72,7 +72,7 @@ pub(crate) fn offer(provider: &Provider, default: &DefaultRsa, offered: &mut Off
     if provider.signer.has_relay() {
         let table = decoder::der_table(remote::key_of_der);
         offered.add(OPERATION_DECODER, table, |table| {
-            Algorithm::of_decoder(rsa, decoder::DER_PROPERTIES, table)
+            Algorithm::of(rsa, decoder::DER_PROPERTIES, table)
         });
     }
 }

@@ -17,6 +17,8 @@
 
 static const char *kinds[KEYS] = {"read", "made", "generated"};
 static EVP_PKEY *own[KEYS], *peers[KEYS];
+/* What a call with too little room returned. */
+static int short_room;
 
 static void need(int is_done, const char *what)
 {
@@ -91,32 +93,59 @@ static EVP_PKEY *public_half(EVP_PKEY *of, EVP_PKEY *like)
     return key;
 }
 
+/* A provider that comes or goes empties libcrypto's cache of methods. */
+static void forget_methods(void)
+{
+    OSSL_PROVIDER *null = OSSL_PROVIDER_load(NULL, "null");
+
+    need(null != NULL, "loading a provider");
+    OSSL_PROVIDER_unload(null);
+}
+
+/* A way to a secret: a step between two others, a parameter, or a query for the operation. */
+enum { PLAIN, COFACTOR, KDF, COPY, FORGET_BEFORE_PEER, FORGET_BEFORE_SECRET, QUERY_DEFAULT, QUERY_OTHERS, WAYS };
+
 /* Derives a secret; returns its length, or what a call returned, 0 or less. */
 static long agreed(EVP_PKEY *key, EVP_PKEY *peer, int way, unsigned char secret[128])
 {
-    EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_from_pkey(NULL, key, NULL), *copy;
+    const char *query = way == QUERY_DEFAULT ? "provider=default" : way == QUERY_OTHERS ? "provider!=oarlock" : NULL;
+    EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_from_pkey(NULL, key, query), *copy;
     size_t bytes = 128;
     long done = EVP_PKEY_derive_init(context);
 
-    if (done == 1 && key == own[2])
+    if (done == 1 && key == own[2] && query == NULL)
         fprintf(stderr, "agreed by %s\n", OSSL_PROVIDER_get0_name(EVP_PKEY_CTX_get0_provider(context)));
-    if (done == 1 && way == 1)
+    if (done == 1 && way == COFACTOR)
         done = EVP_PKEY_CTX_set_ecdh_cofactor_mode(context, 1);
-    if (done == 1 && way == 2) {
+    if (done == 1 && way == KDF) {
         done = EVP_PKEY_CTX_set_ecdh_kdf_type(context, EVP_PKEY_ECDH_KDF_X9_63) == 1
                && EVP_PKEY_CTX_set_ecdh_kdf_md(context, EVP_sha256()) == 1
                && EVP_PKEY_CTX_set_ecdh_kdf_outlen(context, 100) == 1;
     }
+    if (way == FORGET_BEFORE_PEER)
+        forget_methods();
     if (done == 1)
         done = EVP_PKEY_derive_set_peer(context, peer);
-    if (done == 1 && way == 3) {
+    if (way == FORGET_BEFORE_SECRET)
+        forget_methods();
+    if (done == 1 && way == COPY) {
         copy = EVP_PKEY_CTX_dup(context);
         need(copy != NULL, "dup");
         EVP_PKEY_CTX_free(context);
         context = copy;
     }
-    if (done == 1)
-        done = EVP_PKEY_derive(context, secret, &bytes);
+    if (done == 1) {
+        size_t wanted = 0;
+
+        done = EVP_PKEY_derive(context, NULL, &wanted);
+        if (done == 1) {
+            size_t less = wanted - 1;
+
+            short_room = EVP_PKEY_derive(context, secret, &less);
+            done = EVP_PKEY_derive(context, secret, &bytes);
+            need(done != 1 || bytes == wanted, "the length that was told");
+        }
+    }
     EVP_PKEY_CTX_free(context);
     return done == 1 ? (long)bytes : done;
 }
@@ -130,10 +159,10 @@ static void *everything(void *title)
         for (int j = 0; j < KEYS; j++) {
             EVP_PKEY *share = public_half(peers[j], own[i]), *back = public_half(own[i], peers[j]);
 
-            for (int way = 0; way < 4; way++) {
+            for (int way = 0; way < WAYS; way++) {
                 long bytes = agreed(own[i], share, way, secret);
 
-                printf("%s %s %d: %ld", kinds[i], kinds[j], way, bytes);
+                printf("%s %s %d: %d, %ld", kinds[i], kinds[j], way, short_room, bytes);
                 if (i < 2 && j < 2)
                     for (long at = 0; at < bytes; at++)
                         printf("%s%02x", at == 0 ? " " : "", secret[at]);
@@ -156,7 +185,6 @@ static void *everything(void *title)
 int main(int count, char **arguments)
 {
     pthread_t thread;
-    OSSL_PROVIDER *null;
     char query[32];
 
     need(count == 3, "usage");
@@ -168,9 +196,8 @@ int main(int count, char **arguments)
     own[2] = generated(own[0]);
     peers[2] = generated(own[0]);
     everything("first");
-    /* A new provider empties libcrypto's cache of methods. */
-    null = OSSL_PROVIDER_load(NULL, "null");
-    everything("after loading a provider");
+    forget_methods();
+    everything("after methods were forgotten");
     /* Many queries have it drop methods at random. */
     for (int i = 0; i < 1500; i++) {
         snprintf(query, sizeof query, "?test.number=%d", i);
@@ -179,7 +206,6 @@ int main(int count, char **arguments)
     everything("after many queries");
     need(pthread_create(&thread, NULL, everything, "in another thread") == 0, "a thread");
     pthread_join(thread, NULL);
-    OSSL_PROVIDER_unload(null);
     for (int i = 0; i < KEYS; i++) {
         EVP_PKEY_free(own[i]);
         EVP_PKEY_free(peers[i]);
