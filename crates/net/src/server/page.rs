@@ -127,11 +127,10 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, counts: Arc<Counts>)
 
 /// Answers one request.
 async fn answer(socket: TcpStream, place: Member, shared: Arc<Shared>, counts: Arc<Counts>) {
-    let readable = timeout(HEADER_TIME_MAX, socket.readable()).await;
-    if !matches!(readable, Ok(Ok(()))) {
+    let begins = timeout(HEADER_TIME_MAX, place.begins(&socket)).await;
+    if !matches!(begins, Ok(Ok(()))) {
         return;
     }
-    place.reaches(Stage::Begun);
     let answer = service_fn(move |request: Request<Incoming>| {
         place.reaches(Stage::Heard);
         let response = respond(&request, &shared, &counts);

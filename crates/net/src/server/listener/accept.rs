@@ -291,8 +291,7 @@ impl Acceptor {
                 let config = tls.current();
                 let accepting = async {
                     // A silent connection needs no turn.
-                    stream.readable().await?;
-                    place.reaches(Stage::Begun);
+                    place.begins(&stream).await?;
                     // The box saves a silent connection the room for this future.
                     let accepting = Box::pin(async {
                         let hello = LazyConfigAcceptor::new(TlsAcceptor::default(), stream).await?;

@@ -19,9 +19,11 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::{self, ErrorKind};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
+use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 
 use super::counts::lock;
@@ -117,6 +119,19 @@ pub(in crate::server) struct Member {
 }
 
 impl Member {
+    /// Waits for the connection's first byte, which stays to be read, and moves the connection to [`Stage::Begun`]. A
+    /// connection that ends before takes no place there.
+    ///
+    /// Waiting until the socket is readable would not do: it is readable at its end too, and tokio (since 1.54) takes every
+    /// accepted socket for readable until a read finds nothing.
+    pub(in crate::server) async fn begins(&self, stream: &TcpStream) -> io::Result<()> {
+        if stream.peek(&mut [0]).await? == 0 {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        self.reaches(Stage::Begun);
+        Ok(())
+    }
+
     /// Moves the connection to `stage`, unless it is there or further.
     pub(in crate::server) fn reaches(&self, stage: Stage) {
         let mut places = lock(&self.crowd.0);

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Write as _};
-use std::net::SocketAddr;
+use std::net::{Shutdown, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -139,6 +139,80 @@ async fn a_flood_from_many_networks_displaces_no_slow_handshake() {
     }
 }
 
+/// Covers what a connection can do without sending a byte, before and after the server has accepted it. All connections come
+/// from one network, and the handshakes are the oldest ones, so they would be displaced first.
+#[tokio::test]
+async fn connections_without_a_byte_displace_no_handshake_that_has_begun() {
+    const SILENT: u64 = 15;
+    let acts: [(&str, fn(Socket) -> Option<Socket>); 4] = [
+        ("closed", |_| None),
+        ("half closed", |socket| {
+            socket.shutdown(Shutdown::Write).unwrap();
+            Some(socket)
+        }),
+        ("reset", |socket| {
+            socket.set_linger(Some(Duration::ZERO)).unwrap();
+            None
+        }),
+        ("urgent", |socket| {
+            for _ in 0..3 {
+                socket.send_out_of_band(b"!").unwrap();
+            }
+            Some(socket)
+        }),
+    ];
+    let folder = pki(&["web"]);
+    let files = tls_files(folder.path(), "web");
+    for ((what, act), is_accepted) in acts.into_iter().flat_map(|it| [(it, true), (it, false)]) {
+        let log = Log::default();
+        let _logged = tracing::subscriber::set_default(log.clone());
+        // It shares this thread, so it sees at once everything that happens between two points where this test waits.
+        let mut server = Server::start(Some(&tls_files(folder.path(), "server")), |limits| {
+            limits.handshake_timeout = 10 * LIMIT;
+            // Enough for the silent ones, but not for these and the handshakes in one stage.
+            limits.connections_max = 16;
+        });
+        let (address, counts) = (server.address, server.incoming.counts());
+        let mut refused = 0;
+        // Connections are accepted in order, so the server has seen all earlier ones.
+        let mut sees_all = async || {
+            let mut junk = TcpStream::connect(address).await.unwrap();
+            junk.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
+            refused += 1;
+            until("a refusal of junk", || counts.refused() >= refused).await;
+        };
+        let begun: Vec<_> = (0..4)
+            .map(|_| Handshake::new(&files).begin(address).unwrap())
+            .collect();
+        sees_all().await;
+        let connect = |_| {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+            socket.connect(&address.into()).unwrap();
+            socket
+        };
+        let silent: Vec<_> = (0..SILENT).map(connect).collect();
+        if is_accepted {
+            sees_all().await;
+        }
+        let silent: Vec<_> = silent.into_iter().filter_map(act).collect();
+        sees_all().await;
+        drop(silent);
+        until("the end of silent ones", || {
+            counts.refused() >= refused + SILENT
+        })
+        .await;
+        let text = log.text();
+        assert!(!text.contains("displaced"), "{what}, {is_accepted}: {text}");
+        assert_eq!(counts.refused(), refused + SILENT, "{what}, {is_accepted}");
+        for handshake in begun {
+            let ended = tokio::task::spawn_blocking(move || handshake.end());
+            let (ended, connection) = tokio::join!(ended, server.next());
+            assert_eq!(connection.connect_info().identity.as_str(), "web");
+            drop(ended.unwrap().unwrap());
+        }
+    }
+}
+
 /// Connections from many addresses, of which more are held than there are places.
 struct Flood {
     address: SocketAddr,
@@ -191,6 +265,20 @@ impl Handshake {
         hello
     }
 
+    /// Connects, and sends half of the ClientHello.
+    fn begin(mut self, address: SocketAddr) -> io::Result<Begun> {
+        let mut socket = std::net::TcpStream::connect(address)?;
+        socket.set_read_timeout(Some(LIMIT))?;
+        let mut hello = self.hello();
+        let rest = hello.split_off(hello.len() / 2);
+        socket.write_all(&hello)?;
+        Ok(Begun {
+            handshake: self,
+            socket,
+            rest,
+        })
+    }
+
     /// Performs the handshake and calls `arrive` in each of its stages.
     fn slowly(mut self, address: SocketAddr, mut arrive: impl FnMut()) -> io::Result<impl Drop> {
         let mut socket = std::net::TcpStream::connect(address)?;
@@ -204,6 +292,21 @@ impl Handshake {
         arrive();
         self.0.complete_io(&mut socket)?;
         Ok(OwnedFd::from(socket))
+    }
+}
+
+/// A handshake of which the server has half of the ClientHello.
+struct Begun {
+    handshake: Handshake,
+    socket: std::net::TcpStream,
+    rest: Vec<u8>,
+}
+
+impl Begun {
+    fn end(mut self) -> io::Result<impl Drop> {
+        self.socket.write_all(&self.rest)?;
+        self.handshake.0.complete_io(&mut self.socket)?;
+        Ok(OwnedFd::from(self.socket))
     }
 }
 

@@ -6,6 +6,7 @@ use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
 use oarlock_net::server::Server;
+use oarlock_testing::LIMIT;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 
@@ -45,6 +46,40 @@ async fn idle_connections_to_the_pages_keep_nobody_out() {
     assert_eq!(server.stop().await, 0);
     let refused = TcpStream::connect(address).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+}
+
+/// Connections of one network that send nothing, and then close, take no place of a request that has begun.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn silent_connections_end_no_request_that_has_begun() {
+    let server = Server::start(plaintext("", "")).await.unwrap();
+    let address = server.metrics().unwrap();
+    let began = Instant::now();
+    loop {
+        assert!(began.elapsed() < LIMIT, "always too slow for the header");
+        let mut begun = TcpStream::connect(address).await.unwrap();
+        let connected = Instant::now();
+        let (first, rest) = (b"GET /healthz HTTP/1.1\r\nhost:", b"localhost\r\n\r\n");
+        begun.write_all(first).await.unwrap();
+        let mut silent = Vec::new();
+        for _ in 0..600 {
+            silent.push(TcpStream::connect(address).await.unwrap());
+        }
+        // Connections are accepted in order, so all earlier ones were too.
+        assert_eq!(page(address, "/healthz").await.0, 200);
+        drop(silent);
+        assert_eq!(page(address, "/healthz").await.0, 200);
+        // The rest may find the connection ended; then there is no answer.
+        let _ = begun.write_all(rest).await;
+        let mut answer = Vec::new();
+        let _ = soon("an answer", begun.read_to_end(&mut answer)).await;
+        // On a busy machine the server may have ended the connection for its slowness.
+        if connected.elapsed() < Duration::from_secs(1) {
+            let answer = String::from_utf8_lossy(&answer);
+            assert!(answer.starts_with("HTTP/1.1 200"), "{answer:?}");
+            break;
+        }
+    }
+    assert_eq!(server.stop().await, 0);
 }
 
 /// Repeats `a_flood_from_many_networks_displaces_no_slow_handshake` for clients that request a page after 0.1 s.
