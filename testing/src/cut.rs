@@ -36,7 +36,7 @@ impl Attacked<'_> {
     /// at once and a moment later) and after it (when the server has answered), by RST and by FIN; with a key that signs
     /// (TLS 1.3, and 1.2 with ECDHE) and with one that decrypts (TLS 1.2 with RSA).
     ///
-    /// `OARLOCK_TEST_CUTS=100000` cuts as many more.
+    /// `OARLOCK_TEST_CUTS=100000` cuts as many more, and prints the figures after each tenth.
     ///
     /// # Panics
     /// The server was harmed.
@@ -60,7 +60,15 @@ impl Attacked<'_> {
         let cuts = std::env::var("OARLOCK_TEST_CUTS").ok();
         let cuts = cuts.map_or(0, |cuts| cuts.parse().unwrap());
         if cuts > 0 {
-            self.is_attacked(cuts);
+            println!("before: {before:?}, then {grown:?} KiB more");
+        }
+        for part in 1..=10 {
+            let until_now = cuts * part / 10;
+            let cuts = until_now - cuts * (part - 1) / 10;
+            if cuts > 0 {
+                self.is_attacked(cuts);
+                println!("{until_now} cut handshakes: {:?}", self.figures());
+            }
         }
         let (last, took) = (Instant::now(), began.elapsed());
         until("descriptors are closed", || {
