@@ -10,7 +10,9 @@
 //! jobs that may be paused at once are fewer than a quarter of the server's own descriptors.
 //!
 //! While most of the limit is used up, few jobs may be paused at once, because all of them may be lost. Each job that
-//! continues admits more: the attack may be over.
+//! continues admits more: the attack may be over. Honest clients have jobs that continue during an attack too, so at
+//! first these admit only as many as are paid off within seconds, and twice as many after every few seconds without a
+//! loss. Otherwise one burst would use up the limit for minutes.
 
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -27,6 +29,8 @@ pub(crate) struct Stacks {
     /// The number of jobs that were paused and continued since the last loss.
     went_on: AtomicU32,
     lost: AtomicU64,
+    /// The time of the last loss, in milliseconds after `began`.
+    lost_at: AtomicU64,
     /// When the debt is paid off, in milliseconds after `began`; 0 before the first loss.
     paid_at: AtomicU64,
     /// The process that these counts belong to: a forked child has none of its parent's jobs.
@@ -59,6 +63,7 @@ impl Stacks {
             opened: AtomicU32::new(0),
             went_on: AtomicU32::new(0),
             lost: AtomicU64::new(0),
+            lost_at: AtomicU64::new(0),
             paid_at: AtomicU64::new(0),
             process: AtomicU32::new(0),
             began: OnceLock::new(),
@@ -93,7 +98,20 @@ impl Stacks {
             return 0;
         }
         let went_on = self.went_on.load(Ordering::Relaxed);
-        left.max(went_on.saturating_mul(ADMITTED)).min(LOST_MAX)
+        let admitted = went_on.saturating_mul(ADMITTED);
+        left.max(admitted.min(self.trusted_at(now))).min(LOST_MAX)
+    }
+
+    /// Returns how many jobs may be paused at once, at most, because others continued.
+    fn trusted_at(&self, now: u64) -> u32 {
+        // While none is paused, none can be lost.
+        let open_at = self.paid_at.load(Ordering::Relaxed) + PAYMENT_MS;
+        let open_at = open_at.saturating_sub(OWED_MAX_MS);
+        let quiet = now.saturating_sub(open_at.max(self.lost_at.load(Ordering::Relaxed)));
+        let payment = payment_after(self.lost.load(Ordering::Relaxed));
+        let few = (PAID_WITHIN_MS / payment).max(1);
+        let doubled = (quiet / TRUST_DOUBLES_MS).min(u64::from(LOST_MAX.ilog2()));
+        (few << doubled) as u32
     }
 
     /// Returns how many jobs may be paused at once if a new descriptor has this number. The system assigns the lowest
@@ -106,7 +124,8 @@ impl Stacks {
     fn lose_at(&self, now: u64) {
         let lost = self.lost.fetch_add(1, Ordering::Relaxed);
         self.went_on.store(0, Ordering::Relaxed);
-        let payment = PAYMENT_MS * (1 + lost / SLOWER_AFTER);
+        self.lost_at.fetch_max(now, Ordering::Relaxed);
+        let payment = payment_after(lost);
         let order = Ordering::Relaxed;
         let pay = |paid_at: u64| Some(paid_at.max(now) + payment);
         let _ = self.paid_at.fetch_update(order, order, pay);
@@ -198,6 +217,11 @@ impl Drop for Place {
     }
 }
 
+/// Returns the time in which the loss after `lost` others is paid off, in milliseconds.
+fn payment_after(lost: u64) -> u64 {
+    PAYMENT_MS * (1 + lost / SLOWER_AFTER)
+}
+
 /// The jobs that may be paused at once, however few descriptors there are.
 const ROOM_MIN: u32 = 32;
 /// The stacks that may be lost at once.
@@ -209,6 +233,10 @@ const OWED_MAX_MS: u64 = LOST_MAX as u64 * PAYMENT_MS;
 const SLOWER_AFTER: u64 = 2048;
 /// The jobs that may be paused at once for each job that continued since the last loss.
 const ADMITTED: u32 = 4;
+/// The time in which the jobs that these admit right after a loss are paid off, should all of them be lost.
+const PAID_WITHIN_MS: u64 = 8000;
+/// The time without a loss after which they admit twice as many.
+const TRUST_DOUBLES_MS: u64 = 5000;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -240,11 +268,30 @@ mod tests {
         // A job that continues admits more.
         stacks.went_on.store(1, Ordering::Relaxed);
         assert_eq!((stacks.limit_at(1999), stacks.limit_at(2000)), (0, 4));
+        // Many admit more only some time after the last loss.
         stacks.went_on.store(u32::MAX, Ordering::Relaxed);
-        assert_eq!(stacks.limit_at(2000), LOST_MAX);
+        let limits = [2000, 7000, 12_000, 32_000].map(|after| stacks.limit_at(after));
+        assert_eq!(limits, [4, 8, 16, LOST_MAX]);
         // If these jobs are lost, they are owed as well.
         lose(&stacks, 10, 2000);
         assert_eq!((stacks.limit_at(20_000), stacks.limit_at(22_000)), (0, 1));
+    }
+
+    /// Honest clients are served during an attack, which cuts as many connections as there are places, again and again.
+    #[test]
+    fn jobs_are_paused_again_some_seconds_after_an_attack() {
+        let stacks = Stacks::default();
+        for second in 0..3600 {
+            let now = 1000 * second;
+            stacks.went_on.store(LOST_MAX, Ordering::Relaxed);
+            lose(&stacks, stacks.limit_at(now), now);
+            let lost = stacks.lost.load(Ordering::Relaxed);
+            let limit = stacks.limit_at(now + 10_000);
+            assert!(limit > 0, "after {second} s and {lost} losses");
+        }
+        stacks.went_on.store(LOST_MAX, Ordering::Relaxed);
+        let limits = [10, 40].map(|after| stacks.limit_at(1000 * (3600 + after)));
+        assert!(limits[0] >= 4 && limits[1] == LOST_MAX, "{limits:?}");
     }
 
     /// An attacker lets jobs continue until the limit is highest, and then cuts all connections.
