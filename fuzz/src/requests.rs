@@ -140,6 +140,7 @@ impl Input {
                 scheme: scheme.into(),
                 ciphertext,
                 label,
+                key_version: 0,
             }),
             Self::Raw { is_known, number } => request::Operation::RawPrivate(proto::RawPrivate {
                 key_id: id(is_known),

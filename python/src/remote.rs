@@ -476,7 +476,7 @@ impl RemoteKey {
             key_id: self.id.clone(),
             scheme: number.into(),
             ciphertext: ciphertext.to_vec(),
-            label: Vec::new(),
+            ..Default::default()
         });
         Ok(move |client: Client| {
             Box::pin(async move {

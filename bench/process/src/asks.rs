@@ -184,7 +184,7 @@ fn mixed(accelerator: &Accelerator) -> Result<Vec<Ask>, String> {
                         key_id,
                         scheme: proto::EncryptionScheme::RsaOaepSha256.into(),
                         ciphertext: ciphertext.map_err(|error| error.to_string())?,
-                        label: Vec::new(),
+                        ..Default::default()
                     }),
                     expected: Expected::Bytes(message.to_vec()),
                 }

@@ -36,6 +36,7 @@
 
 pub mod client;
 mod codec;
+mod files;
 pub mod pki;
 pub mod proto;
 pub mod server;

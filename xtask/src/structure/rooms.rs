@@ -86,8 +86,9 @@ const RULES: &[Rule] = &[
             "crates/measure/src/measuring/load.rs", // client threads, and those of peers
             "crates/net/src/server/audit/", // its writer, which waits for the disk
             "crates/net/src/server/dispatch/", // workers, which wait for devices
-            "crates/net/src/server/page.rs", // pages, apart from requests
-            "xtask/src/ci/programs.rs",   // test programs, several at a time
+            "crates/net/src/server/keys/made.rs", // makes an RSA key, for seconds and at a low priority
+            "crates/net/src/server/page.rs",      // pages, apart from requests
+            "xtask/src/ci/programs.rs",           // test programs, several at a time
         ],
         within: "",
         binds_tests: false,

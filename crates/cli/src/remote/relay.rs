@@ -183,6 +183,7 @@ fn request(question: Question) -> Option<Request> {
                 scheme: scheme.into(),
                 ciphertext,
                 label,
+                ..Default::default()
             })
         }
         Operation::RawPrivate(number) => Request::RawPrivate(proto::RawPrivate { key_id, number }),

@@ -171,8 +171,12 @@ impl Client {
         self.0.connected()
     }
 
+    pub(super) fn directory(&self) -> &Directory {
+        &self.0
+    }
+
     /// Returns the error for an answer that did not arrive in time.
-    fn late(&self) -> ClientError {
+    pub(super) fn late(&self) -> ClientError {
         if self.0.connected() == 0 {
             return self.0.unreachable();
         }

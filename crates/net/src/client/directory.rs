@@ -188,6 +188,29 @@ impl Directory {
         }
         Err(last)
     }
+
+    /// Sends a change of a key once, over the connection to the lowest address.
+    pub(super) async fn manage_key(
+        &self,
+        request: proto::ManageKeyRequest,
+    ) -> Result<proto::Key, ClientError> {
+        self.until_connected().await;
+        let first = {
+            let state = self.state.borrow();
+            let first = state.open.iter().min_by_key(|(key, _)| *key);
+            first.map(|(_, client)| client.clone())
+        };
+        let mut client = first.ok_or_else(|| self.unreachable())?;
+        let reply = client.manage_key(request).await;
+        let reply = reply.map_err(|status| ClientError {
+            code: status.code(),
+            message: said(&status),
+        })?;
+        reply.into_inner().key.ok_or_else(|| ClientError {
+            code: Code::Internal,
+            message: "the server sent no key".to_owned(),
+        })
+    }
 }
 
 /// Returns the keys of one server, whose list may have many pages. A server without pages sends all at once.

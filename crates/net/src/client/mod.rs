@@ -2,7 +2,8 @@
 //!
 //! A request goes to the connection with fewer requests under way of two picked at random (the power of two choices,
 //! Mitzenmacher 2001; by tower). The client reopens a broken connection and sends its requests to another one within their
-//! deadlines. Operations have no side effects on a server, so repeating one does no harm.
+//! deadlines. Operations have no side effects on a server, so repeating one does no harm. Changes of keys (`manage`) have, and are
+//! sent once.
 
 mod call;
 mod connection;
@@ -12,6 +13,7 @@ mod handshake;
 mod identity;
 mod items;
 mod job;
+mod manage;
 mod page;
 mod settings;
 

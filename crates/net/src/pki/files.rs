@@ -1,14 +1,13 @@
 //! The files of an authority: new files are written all or none, and old ones are replaced atomically.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use rcgen::KeyPair;
 use zeroize::Zeroizing;
 
 use super::rules::PkiError;
+use crate::files::{self, write};
 
 /// A file to write.
 pub(super) struct File {
@@ -52,25 +51,5 @@ pub(super) fn write_new(files: &[File]) -> Result<(), PkiError> {
 
 /// Replaces a file atomically: a reader sees the whole old text or the whole new one.
 pub(super) fn replace(path: &Path, text: &str) -> Result<(), PkiError> {
-    let fail = |error| PkiError::file(path, error);
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".new");
-    let new = path.with_file_name(name);
-    match fs::remove_file(&new) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(fail(error)),
-        _ => {}
-    }
-    write(&new, text.as_bytes(), 0o644).map_err(fail)?;
-    fs::rename(&new, path).map_err(fail)
-}
-
-fn write(path: &Path, bytes: &[u8], mode: u32) -> std::io::Result<()> {
-    let mut options = OpenOptions::new();
-    let mut file = options.write(true).create_new(true).mode(mode).open(path)?;
-    let written = file.write_all(bytes).and_then(|()| file.sync_all());
-    if written.is_err() {
-        // The caller reports the first error.
-        let _ = fs::remove_file(path);
-    }
-    written
+    files::replace(path, text.as_bytes(), 0o644).map_err(|error| PkiError::file(path, error))
 }

@@ -1,6 +1,9 @@
 //! The fields of messages that repeat below the top level, for the codec's bounds.
 
-use super::{ListKeysReply, ListKeysRequest, Reply, ReplyBatch, Request, RequestBatch};
+use super::{
+    ListKeysReply, ListKeysRequest, ManageKeyReply, ManageKeyRequest, Reply, ReplyBatch, Request,
+    RequestBatch,
+};
 use crate::codec::{Inside, Nested};
 
 impl Nested for RequestBatch {
@@ -24,7 +27,15 @@ impl Nested for ListKeysRequest {
 }
 
 impl Nested for ListKeysReply {
+    const INSIDE: Inside = Inside(&[(1, &KEY)]);
+}
+
+impl Nested for ManageKeyRequest {
     const INSIDE: Inside = NOTHING;
+}
+
+impl Nested for ManageKeyReply {
+    const INSIDE: Inside = Inside(&[(1, &KEY)]);
 }
 
 const NOTHING: Inside = Inside(&[]);
@@ -39,3 +50,5 @@ const REQUEST: Inside = Inside(&[
 const ITEMS: Inside = Inside(&[(2, &NOTHING)]);
 /// `items`, and each of them.
 const REPLY: Inside = Inside(&[(4, &Inside(&[(1, &NOTHING)]))]);
+/// The older versions of a key.
+const KEY: Inside = Inside(&[(10, &NOTHING)]);

@@ -20,6 +20,7 @@ impl Access {
                 keys: client.keys.clone(),
                 operations: client.operations.clone(),
                 weight: client.weight,
+                keys_max: client.keys_max,
                 entry: client.identity.as_str().into(),
             }));
             (client.identity.clone(), rights)
@@ -46,6 +47,7 @@ struct Granted {
     keys: Vec<Pattern>,
     operations: Vec<Operation>,
     weight: u32,
+    keys_max: usize,
     entry: Arc<str>,
 }
 
@@ -63,6 +65,11 @@ impl Rights {
     /// Whether the key of this ID may be used for the allowed operations.
     pub fn allows_key(&self, key_id: &str) -> bool {
         self.0.keys.iter().any(|pattern| pattern.fits(key_id))
+    }
+
+    /// Returns the number of its keys in the managed directory from which on the client makes no more.
+    pub fn keys_max(&self) -> usize {
+        self.0.keys_max
     }
 
     /// Returns the pattern of the entry that grants these rights.

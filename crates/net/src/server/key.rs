@@ -12,7 +12,7 @@ use super::secret::SecretKey;
 #[derive(Clone, Debug)]
 pub enum Key {
     /// A private key, which signs; one of RSA decrypts too.
-    Private(PrivateKey),
+    Private(Versions),
     /// Identities of age, which unwrap file keys.
     Identities(Arc<Identities>),
     /// A secret key, for MACs or ciphertexts.
@@ -37,15 +37,38 @@ impl Key {
         Ok(Some(Self::Identities(Arc::new(identities))))
     }
 
-    /// Returns the private key, if it is one.
+    /// Returns the newest version, if it is a private key.
     pub fn as_private(&self) -> Option<&PrivateKey> {
+        self.as_versions().map(|versions| &versions.newest)
+    }
+
+    /// Returns all versions, if it is a private key.
+    pub fn as_versions(&self) -> Option<&Versions> {
         match self {
-            Self::Private(key) => Some(key),
+            Self::Private(versions) => Some(versions),
             Self::Identities(_) | Self::Secret(_) => None,
         }
     }
 
-    /// Returns the RSA key, if it is one.
+    /// Returns the number of the newest version; 0 for a private key whose file gives none.
+    pub fn version(&self) -> u32 {
+        match self {
+            Self::Private(versions) => versions.number,
+            Self::Identities(identities) => identities.version(),
+            Self::Secret(key) => key.version(),
+        }
+    }
+
+    /// Returns how many versions it has.
+    pub(super) fn versions_count(&self) -> usize {
+        match self {
+            Self::Private(versions) => 1 + versions.older.len(),
+            Self::Identities(identities) => identities.all.len(),
+            Self::Secret(key) => key.versions_count(),
+        }
+    }
+
+    /// Returns the newest version, if it is an RSA key.
     pub fn as_rsa(&self) -> Option<&RsaPrivateKey> {
         self.as_private()?.as_rsa()
     }
@@ -58,7 +81,7 @@ impl Key {
     /// Returns the name of its type for messages.
     pub fn type_name(&self) -> &'static str {
         match self {
-            Self::Private(key) => key.key_type().name(),
+            Self::Private(versions) => versions.newest.key_type().name(),
             Self::Identities(_) => "age",
             Self::Secret(key) => key.algorithm().name(),
         }
@@ -67,7 +90,7 @@ impl Key {
     /// Whether both are the same key, by their public halves.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Private(one), Self::Private(other)) => one.public_key() == other.public_key(),
+            (Self::Private(one), Self::Private(other)) => one.is_same(other),
             (Self::Identities(one), Self::Identities(other)) => one.recipients == other.recipients,
             (Self::Secret(one), Self::Secret(other)) => one.is_same(other),
             _ => false,
@@ -77,7 +100,66 @@ impl Key {
 
 impl From<PrivateKey> for Key {
     fn from(key: PrivateKey) -> Self {
-        Self::Private(key)
+        Self::Private(Versions {
+            newest: key,
+            number: 0,
+            older: Arc::default(),
+        })
+    }
+}
+
+/// The versions of a private key. The newest signs; older ones of RSA still decrypt and unwrap. Clones share them.
+#[derive(Clone, Debug)]
+pub struct Versions {
+    newest: PrivateKey,
+    number: u32,
+    /// The others with their numbers, the oldest first.
+    older: Arc<[(u32, PrivateKey)]>,
+}
+
+impl Versions {
+    /// Creates a key from versions with their numbers, the newest last; `None` without any.
+    pub(super) fn new(mut versions: Vec<(u32, PrivateKey)>) -> Option<Self> {
+        let (number, newest) = versions.pop()?;
+        Some(Self {
+            newest,
+            number,
+            older: versions.into(),
+        })
+    }
+
+    /// Returns the newest version.
+    pub fn newest(&self) -> &PrivateKey {
+        &self.newest
+    }
+
+    /// Returns the older versions with their numbers, the oldest first.
+    pub fn older(&self) -> &[(u32, PrivateKey)] {
+        &self.older
+    }
+
+    /// Returns a version; 0 is the newest.
+    pub(super) fn get(&self, number: u32) -> Option<&PrivateKey> {
+        if number == 0 || number == self.number.max(1) {
+            return Some(&self.newest);
+        }
+        let mut older = self.older.iter();
+        older.find(|(own, _)| *own == number).map(|(_, key)| key)
+    }
+
+    /// Whether both have the same public halves and numbers.
+    fn is_same(&self, other: &Self) -> bool {
+        let all = |versions: &Self| {
+            let older = versions.older.iter().cloned();
+            let newest = (versions.number, versions.newest.clone());
+            older.chain([newest]).collect::<Vec<_>>()
+        };
+        let (own, other) = (all(self), all(other));
+        own.len() == other.len()
+            && own
+                .iter()
+                .zip(&other)
+                .all(|(one, other)| one.0 == other.0 && one.1.public_key() == other.1.public_key())
     }
 }
 
@@ -104,6 +186,11 @@ impl Identities {
         }
         let recipients = all.iter().map(NativeIdentity::to_recipient).collect();
         Ok(Self { all, recipients })
+    }
+
+    /// Returns the newest version.
+    pub(super) fn newest(&self) -> Option<&NativeIdentity> {
+        self.all.last()
     }
 
     /// Returns the recipient of the newest version.
@@ -135,4 +222,4 @@ fn meaningful(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// The most versions of a key.
-const VERSIONS_MAX: usize = 64;
+pub(super) const VERSIONS_MAX: usize = 64;

@@ -7,6 +7,7 @@
 //!    ↓       them), and answers into replies
 //! dispatch   passes requests to the workers of devices
 //!
+//! manage     has keys made and changed (keys/change)
 //! observe    counts events (page serves the metrics) and writes the audit
 //! ```
 
@@ -24,6 +25,7 @@ pub mod keys;
 mod list;
 pub mod listener;
 mod log_limit;
+mod manage;
 mod observe;
 pub mod operation;
 mod outbox;
@@ -51,6 +53,7 @@ use self::devices::Devices;
 use self::dispatch::{Bounds, DeviceWorkers, Dispatcher};
 use self::keys::{KeyStore, KeyWatch};
 use self::listener::{Counts, Listener, Standing};
+use self::manage::Manager;
 use self::observe::Observer;
 use self::page::Pages;
 use self::service::{Policy, Service, Shared};
@@ -163,6 +166,7 @@ impl Server {
             dispatcher,
             policy: RwLock::new(Arc::new(policy(&config))),
             keys: Box::new(move || store.current()),
+            manager: Manager::new(Arc::clone(&keys)),
             observer,
             random: rustls::crypto::aws_lc_rs::default_provider().secure_random,
             accounts: Accounts::new(
@@ -217,6 +221,7 @@ impl Server {
                 Some(pages.map_err(|error| ServerError(format!("metrics: {address}: {error}")))?)
             }
         };
+        keys.tidy();
         let watch = keys.watch();
         Ok(Self {
             shared,
@@ -246,7 +251,7 @@ impl Server {
     }
 
     /// Replaces the keys, clients, certificates and request limits (`queue_max`, `per_client_max`, `per_stream_max`,
-    /// `timeout_ms_max`) with those of `config`. Devices, addresses, threads and the other limits stay; a warning in the log
+    /// `timeout_ms_max`, `keys_max`, `key_changes_per_minute`) with those of `config`. Devices, addresses, threads and the other limits stay; a warning in the log
     /// names those that differ. Open streams use the new settings from their next message on, except that `per_stream_max`
     /// applies to new streams. Connections whose certificates the new TLS files withdraw end. If the audit file was moved
     /// away, the audit continues in a new one. Blocks: it reads files and may ask tokens.
@@ -498,6 +503,8 @@ fn policy(config: &Config) -> Policy {
         access: Access::new(&config.clients),
         timeout_max: config.limits.timeout_max,
         per_stream_max: config.limits.per_stream_max,
+        keys_max: config.limits.keys_max,
+        key_changes_per_minute: config.limits.key_changes_per_minute,
     }
 }
 
@@ -526,6 +533,8 @@ impl Config {
             per_client_max: 0,
             per_stream_max: 0,
             timeout_max: Duration::ZERO,
+            keys_max: 0,
+            key_changes_per_minute: 0,
             ..limits.clone()
         };
         let differs = [

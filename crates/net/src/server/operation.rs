@@ -105,10 +105,13 @@ pub(super) fn items_bytes(request: &proto::Request) -> usize {
 /// Returns room for the bytes of a key in a list.
 pub(super) fn listed_bytes(key: &Key) -> usize {
     match key {
-        Key::Private(key) => match key.key_type() {
-            KeyType::MlDsa(set) => REPLY_BYTES + set.public_key_bytes(),
-            _ => REPLY_BYTES,
-        },
+        Key::Private(versions) => {
+            let public = match versions.newest().key_type() {
+                KeyType::MlDsa(set) => REPLY_BYTES + set.public_key_bytes(),
+                _ => REPLY_BYTES,
+            };
+            public * (1 + versions.older().len())
+        }
         Key::Identities(identities) => REPLY_BYTES + identities.recipient().len(),
         Key::Secret(_) => REPLY_BYTES,
     }
@@ -118,7 +121,7 @@ pub(super) fn listed_bytes(key: &Key) -> usize {
 pub(super) fn serves(key: &Key, operation: Operation) -> bool {
     match (key, operation) {
         (Key::Private(_), Operation::Sign) => true,
-        (Key::Private(key), Operation::Decrypt | Operation::RawPrivate | Operation::Unwrap) => {
+        (Key::Private(_), Operation::Decrypt | Operation::RawPrivate | Operation::Unwrap) => {
             key.as_rsa().is_some()
         }
         (Key::Identities(_), Operation::Unwrap) => true,
@@ -148,22 +151,10 @@ pub fn prepare(
         return Err(invalid(NO_OPERATION));
     };
     if key_id.len() > ID_BYTES_MAX {
-        return Err(invalid(format!(
-            "the key id has {} bytes: ids have at most {ID_BYTES_MAX}",
-            key_id.len()
-        )));
+        return Err(id_too_long(key_id));
     }
     if !rights.allows(key_id, operation) {
-        let what = if operation.needs_key() {
-            format!("{} with key {key_id:?}", name(operation))
-        } else {
-            name(operation).to_owned()
-        };
-        return Err(Refusal::repeating(
-            Code::PermissionDenied,
-            format!("the certificate of this client does not allow {what}"),
-            "not allowed",
-        ));
+        return Err(denied(operation, key_id));
     }
     let key = if operation.needs_key() {
         keys.get(key_id)
@@ -171,14 +162,17 @@ pub fn prepare(
         None
     };
     if operation.needs_key() && key.is_none() {
-        let message = format!("there is no key {key_id:?} here: list the keys to see which exist");
-        return Err(Refusal::repeating(Code::NotFound, message, "no such key"));
+        return Err(match keys.entry(key_id) {
+            Some(_) => disabled(key_id),
+            None => no_such_key(key_id),
+        });
     }
     let prepared = match (request.operation.as_mut(), key) {
         (Some(Asked::Sign(sign)), Some(key)) => signature(sign, key)?,
         (Some(Asked::Decrypt(decrypt)), Some(key)) => {
             let scheme = encryption_scheme(decrypt.scheme, &decrypt.label)?;
-            let key = rsa_key(key, &decrypt.key_id, operation)?;
+            rsa_key(key, &decrypt.key_id, operation)?;
+            let key = rsa_version(key, &decrypt.key_id, decrypt.key_version)?;
             of_rsa(PublicKeyRequest::decrypt(key, &scheme, &decrypt.ciphertext))?
         }
         (Some(Asked::RawPrivate(raw)), Some(key)) => {
@@ -250,6 +244,50 @@ fn signature(sign: &proto::Sign, key: &Key) -> Result<Work, Refusal> {
 fn rsa_key<'a>(key: &'a Key, id: &str, operation: Operation) -> Result<&'a RsaPrivateKey, Refusal> {
     let taken = format!("{} takes RSA keys", name(operation));
     key.as_rsa().ok_or_else(|| unfit(id, key, &taken))
+}
+
+/// Returns a version of an RSA key.
+fn rsa_version<'a>(key: &'a Key, id: &str, version: u32) -> Result<&'a RsaPrivateKey, Refusal> {
+    let versions = key.as_versions();
+    let key = versions.and_then(|versions| versions.get(version)?.as_rsa());
+    key.ok_or_else(|| {
+        Refusal::repeating(
+            Code::InvalidArgument,
+            format!("key {id:?} has no version {version}"),
+            "no such version",
+        )
+    })
+}
+
+pub(super) fn id_too_long(id: &str) -> Refusal {
+    invalid(format!(
+        "the key id has {} bytes: ids have at most {ID_BYTES_MAX}",
+        id.len()
+    ))
+}
+
+/// Returns the refusal of what a client may not do. It is the same whether the key exists or not.
+pub(super) fn denied(operation: Operation, key_id: &str) -> Refusal {
+    let what = if operation.needs_key() {
+        format!("{} with key {key_id:?}", name(operation))
+    } else {
+        name(operation).to_owned()
+    };
+    Refusal::repeating(
+        Code::PermissionDenied,
+        format!("the certificate of this client does not allow {what}"),
+        "not allowed",
+    )
+}
+
+pub(super) fn no_such_key(id: &str) -> Refusal {
+    let message = format!("there is no key {id:?} here: list the keys to see which exist");
+    Refusal::repeating(Code::NotFound, message, "no such key")
+}
+
+fn disabled(id: &str) -> Refusal {
+    let message = format!("key {id:?} is disabled: a client with the right to do so enables it");
+    Refusal::repeating(Code::FailedPrecondition, message, "the key is disabled")
 }
 
 /// Returns the refusal of an operation that a key does not serve.
@@ -436,6 +474,10 @@ pub(crate) fn name(operation: Operation) -> &'static str {
         Operation::Seal => "seal",
         Operation::Open => "open",
         Operation::List => "list",
+        Operation::Create => "create",
+        Operation::Rotate => "rotate",
+        Operation::Disable => "disable",
+        Operation::Enable => "enable",
     }
 }
 

@@ -85,6 +85,11 @@ impl SecretAlgorithm {
         all.find(|one| one.name() == name)
     }
 
+    /// Returns the bytes that a new key has: those of the digest, or of the cipher's key.
+    pub(super) fn new_key_bytes(self) -> usize {
+        self.key_bytes().0
+    }
+
     /// Returns the fewest and the most bytes of a key.
     fn key_bytes(self) -> (usize, usize) {
         match self {
@@ -182,6 +187,20 @@ impl SecretKey {
     /// Returns the number of the newest version.
     pub fn version(&self) -> u32 {
         self.versions.last().map_or(0, |(number, _)| *number)
+    }
+
+    /// Returns how many versions it has.
+    pub(super) fn versions_count(&self) -> usize {
+        self.versions.len()
+    }
+
+    /// Returns the text of a file with all versions of this key, and a new one behind them, which has the highest number.
+    pub(super) fn text_with(&self, bytes: &[u8]) -> Zeroizing<String> {
+        let newest = self.versions.iter().map(|(number, _)| *number).max();
+        let own = self.versions.iter();
+        let own = own.map(|(number, version)| (*number, version.bytes()));
+        let number = newest.unwrap_or(0).saturating_add(1);
+        text_of(self.algorithm, own.chain([(number, bytes)]))
     }
 
     /// Whether both have the same versions.
@@ -371,6 +390,31 @@ impl Jwk<'_> {
     }
 }
 
+/// Returns the text of a file with these versions of a key, the newest last.
+pub(super) fn text_of<'a>(
+    algorithm: SecretAlgorithm,
+    versions: impl Iterator<Item = (u32, &'a [u8])>,
+) -> Zeroizing<String> {
+    // All its bytes at once: a buffer that grows would leave copies behind.
+    let mut text = Zeroizing::new(String::with_capacity(VERSIONS_MAX * VERSION_BYTES_MAX));
+    let name = algorithm.name();
+    let mut before = "{\"keys\": [\n";
+    for (number, bytes) in versions {
+        text.push_str(before);
+        text.push_str(&format!(
+            "{{\"kty\": \"oct\", \"alg\": \"{name}\", \"kid\": \"{number}\", \"k\": \""
+        ));
+        let mut encoded = Zeroizing::new(vec![0; 4 * bytes.len().div_ceil(3)]);
+        // It has room for all of them, and is ASCII.
+        let length = BASE64_URL_SAFE_NO_PAD.encode_slice(bytes, &mut encoded);
+        text.push_str(str::from_utf8(&encoded[..length.unwrap_or(0)]).unwrap_or_default());
+        text.push_str("\"}");
+        before = ",\n";
+    }
+    text.push_str("\n]}\n");
+    text
+}
+
 fn engine() -> Result<Arc<Engine>, String> {
     let accelerator = Accelerator::builder()
         .build()
@@ -391,6 +435,8 @@ pub const NONCE_BYTES: usize = 24;
 const HEAD_BYTES: usize = 4 + NONCE_BYTES;
 /// The bytes of a ciphertext beyond those of its plaintext.
 pub const OVERHEAD_BYTES: usize = HEAD_BYTES + TAG_BYTES;
+/// The most bytes of a version in the text of a file.
+const VERSION_BYTES_MAX: usize = 256;
 /// The most versions of a key.
 const VERSIONS_MAX: usize = 64;
 

@@ -23,10 +23,10 @@ use super::calls::Kept;
 use super::config::ID_BYTES_MAX;
 use super::dispatch::{Answered, Dispatcher, Origin, Output, Refusal, Responder, Submission, Work};
 use super::items::{Batch, Item, ItemOf, Join, Piece};
-use super::key::Key;
-use super::keys::Keys;
+use super::keys::{Entry, Keys};
 use super::list;
 use super::listener::{Activity, Backoff, ConnectionInfo, Debt};
+use super::manage::Manager;
 use super::observe::Observer;
 use super::operation::{self, Prepared};
 use super::outbox::{Outgoing, Queued, REPLY_BYTES, Reserved, Waiting, outbox};
@@ -39,6 +39,8 @@ pub(super) struct Policy {
     pub(super) access: Access,
     pub(super) timeout_max: Duration,
     pub(super) per_stream_max: usize,
+    pub(super) keys_max: usize,
+    pub(super) key_changes_per_minute: usize,
 }
 
 /// The state that all requests share.
@@ -46,6 +48,7 @@ pub(super) struct Shared {
     pub(super) dispatcher: Dispatcher,
     pub(super) policy: RwLock<Arc<Policy>>,
     pub(super) keys: Box<dyn Fn() -> Arc<Keys> + Send + Sync>,
+    pub(super) manager: Manager,
     pub(super) observer: Observer,
     pub(super) random: &'static dyn SecureRandom,
     pub(super) accounts: Accounts,
@@ -160,13 +163,22 @@ impl Cryptoserver for Service {
         }
         let next_page_token = page.next.to_owned();
         let listed = page.keys.into_iter();
-        let listed = listed.map(|(id, key)| list::entry_of(id, key, caller.permissions(key)));
+        let listed =
+            listed.map(|(id, entry)| list::entry_of(id, entry, caller.permissions(entry), true));
         let keys = listed.collect::<Result<_, Status>>()?;
         let reply = proto::ListKeysReply {
             keys,
             next_page_token,
         };
         Ok(kept(reply, reserved))
+    }
+
+    async fn manage_key(
+        &self,
+        request: Request<proto::ManageKeyRequest>,
+    ) -> Result<Response<proto::ManageKeyReply>, Status> {
+        let caller = self.0.caller(&request)?;
+        self.0.manage(caller, request.into_inner()).await
     }
 }
 
@@ -179,12 +191,12 @@ pub(super) struct Caller {
     pub(super) account: Arc<Account>,
     pub(super) activity: Arc<Activity>,
     pub(super) debt: Arc<Debt>,
-    rights: Rights,
+    pub(super) rights: Rights,
     pub(super) policy: Arc<Policy>,
 }
 
 impl Caller {
-    fn note(&self, operation: &'static str, key: &str, is_key_known: bool) -> Note {
+    pub(super) fn note(&self, operation: &'static str, key: &str, is_key_known: bool) -> Note {
         Note {
             identity: self.identity.clone(),
             _account: Some(Arc::clone(&self.account)),
@@ -212,15 +224,15 @@ impl Caller {
             ));
         }
         list::check(asked)?;
-        let allowed = keys.after(&asked.page_token).filter(|(id, key)| {
+        let allowed = keys.after(&asked.page_token).filter(|(id, entry)| {
             // Clients of earlier versions expect a SubjectPublicKeyInfo.
-            self.rights.allows_key(id) && (asked.any_kind || key.public_key().is_some())
+            self.rights.allows_key(id) && (asked.any_kind || entry.key.public_key().is_some())
         });
         Ok(list::page(allowed, asked.page_size))
     }
 
     /// Returns what it may do with a key.
-    fn permissions(&self, key: &Key) -> Vec<i32> {
+    pub(super) fn permissions(&self, entry: &Entry) -> Vec<i32> {
         let named = [
             (Operation::Sign, proto::Permission::Sign),
             (Operation::Decrypt, proto::Permission::Decrypt),
@@ -230,9 +242,16 @@ impl Caller {
             (Operation::VerifyMac, proto::Permission::VerifyMac),
             (Operation::Seal, proto::Permission::Seal),
             (Operation::Open, proto::Permission::Open),
+            (Operation::Rotate, proto::Permission::Rotate),
+            (Operation::Disable, proto::Permission::Disable),
+            (Operation::Enable, proto::Permission::Enable),
         ];
         let allowed = named.into_iter().filter(|(operation, _)| {
-            self.rights.allows_operation(*operation) && operation::serves(key, *operation)
+            let is_possible = match operation.manages() {
+                true => entry.is_managed(),
+                false => !entry.is_disabled && operation::serves(&entry.key, *operation),
+            };
+            is_possible && self.rights.allows_operation(*operation)
         });
         allowed.map(|(_, permission)| permission.into()).collect()
     }
@@ -452,7 +471,7 @@ fn of_one(outcome: Outcome, item_of: ItemOf) -> Outcome {
 }
 
 /// Creates a response that holds its reservation until it has been sent.
-fn kept<T>(message: T, reserved: Option<Reserved>) -> Response<T> {
+pub(super) fn kept<T>(message: T, reserved: Option<Reserved>) -> Response<T> {
     let mut response = Response::new(message);
     if let Some(reserved) = reserved {
         response.extensions_mut().insert(Kept(Arc::new(reserved)));
@@ -548,7 +567,7 @@ impl Stream for Replies {
 }
 
 /// The most bytes of an unknown key ID in the audit.
-const NOTED_BYTES_MAX: usize = 64;
+pub(super) const NOTED_BYTES_MAX: usize = 64;
 /// The size from which a message receives no more replies.
 const REPLY_BYTES_MAX: usize = 64 << 10;
 /// The cost that a client is charged immediately for an answer that needs no device. Measured time is charged only after a

@@ -9,9 +9,9 @@ use std::time::Duration;
 use toml::Spanned;
 
 use super::model::{
-    AuditConfig, AuditOutput, ClientConfig, Config, DEVICES_MAX, DeviceConfig, DeviceEntry,
-    KeyConfig, Limits, Operation, PRESETS, Pattern, Secret, Simulation, TlsConfig, TokenKey,
-    WORKERS, id_of_file, workers_default,
+    AuditConfig, AuditOutput, CLIENT_KEYS_MAX, ClientConfig, Config, DEVICES_MAX, DeviceConfig,
+    DeviceEntry, KeyConfig, Limits, Operation, PRESETS, Pattern, Secret, Simulation, TlsConfig,
+    TokenKey, WORKERS, id_of_file, workers_default,
 };
 use super::read::{
     Checked, ConfigError, Names, RawClient, RawConfig, RawDevice, RawKey, RawLimits, Reader,
@@ -196,6 +196,12 @@ impl Reader<'_> {
                 default.timeout_max,
             )?,
             drain: time(&raw.drain_ms, "drain_ms", 0..=3_600_000, default.drain)?,
+            keys_max: number(&raw.keys_max, "keys_max", default.keys_max)?,
+            key_changes_per_minute: number(
+                &raw.key_changes_per_minute,
+                "key_changes_per_minute",
+                default.key_changes_per_minute,
+            )?,
         })
     }
 
@@ -336,6 +342,23 @@ impl Reader<'_> {
 
     fn keys(&self, raw: &[Spanned<RawKey>], devices: &[DeviceEntry]) -> Checked<Vec<KeyConfig>> {
         let mut ids = Names::new("key");
+        let mut managed = None;
+        for raw in raw {
+            let raw = raw.get_ref();
+            let Some(given) = raw.managed.as_ref().filter(|is_on| *is_on.get_ref()) else {
+                continue;
+            };
+            let what = if raw.directory.is_none() {
+                "managed is for a directory: remove it"
+            } else if raw.passphrase_file.is_some() || raw.passphrase_env.is_some() {
+                "keys of a managed directory are written without a passphrase: remove it, or managed"
+            } else if managed.replace(given.span()).is_some() {
+                "a second managed directory: new keys go into one, so remove one of them"
+            } else {
+                continue;
+            };
+            return Err(self.error(given.span(), what));
+        }
         raw.iter()
             .map(|raw| self.key(raw, devices, &mut ids))
             .collect()
@@ -388,7 +411,12 @@ impl Reader<'_> {
                     return Err(self.error(directory.span(), what));
                 }
                 let passphrase = self.passphrase(raw)?;
-                Ok(KeyConfig::Directory { path, passphrase })
+                let is_managed = raw.managed.as_ref().is_some_and(|is_on| *is_on.get_ref());
+                Ok(KeyConfig::Directory {
+                    path,
+                    passphrase,
+                    is_managed,
+                })
             }
             (None, None, Some(token)) => {
                 let device = devices
@@ -454,6 +482,15 @@ impl Reader<'_> {
             let what = "no [[client]], so nobody has access: give identity, keys and operations";
             return Err(self.error(0..0, what));
         }
+        let is_any_managed = keys.iter().any(|key| {
+            matches!(
+                key,
+                KeyConfig::Directory {
+                    is_managed: true,
+                    ..
+                }
+            )
+        });
         let client = |raw: &Spanned<RawClient>| {
             let client = raw.get_ref();
             let identity = client.identity.get_ref();
@@ -463,6 +500,11 @@ impl Reader<'_> {
             let needing = client.operations.get_ref().iter();
             if client.keys.is_empty() && needing.copied().any(Operation::needs_key) {
                 let what = "operations that need keys, but no keys: give keys, [\"*\"] for all";
+                return Err(self.error(client.operations.span(), what));
+            }
+            if !is_any_managed && client.operations.get_ref().iter().any(|it| it.manages()) {
+                let what = "operations that change keys, but no directory for them: add managed = true to the \
+                            [[key]] of one";
                 return Err(self.error(client.operations.span(), what));
             }
             for key in &client.keys {
@@ -488,6 +530,12 @@ impl Reader<'_> {
                     .collect(),
                 operations: client.operations.get_ref().clone(),
                 weight: self.number(&client.weight, "weight", 1..=1000, 1)? as u32,
+                keys_max: self.number(
+                    &client.keys_max,
+                    "keys_max",
+                    1..=COUNT_MAX,
+                    CLIENT_KEYS_MAX,
+                )? as usize,
             })
         };
         raw.iter().map(client).collect()

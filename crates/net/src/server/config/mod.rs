@@ -13,5 +13,5 @@ pub use self::model::{
     AuditConfig, AuditOutput, ClientConfig, Config, DeviceConfig, DeviceEntry, KeyConfig, Limits,
     Operation, Pattern, Secret, Simulation, TlsConfig, TokenKey,
 };
-pub(super) use self::model::{DEVICES_MAX, ID_BYTES_MAX, id_of_file, is_id};
+pub(super) use self::model::{DEVICES_MAX, ID_BYTES_MAX, disabled, enabled, id_of_file, is_id};
 pub use self::read::ConfigError;

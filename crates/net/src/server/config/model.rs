@@ -70,6 +70,10 @@ pub struct Limits {
     pub timeout_max: Duration,
     /// The time after the request to stop until unanswered requests are dropped.
     pub drain: Duration,
+    /// The number of keys in the managed directory from which on clients make no more.
+    pub keys_max: usize,
+    /// The most changes of keys that one client may ask for in a minute.
+    pub key_changes_per_minute: usize,
 }
 
 /// A device with its name and workers.
@@ -153,6 +157,8 @@ pub enum KeyConfig {
         path: PathBuf,
         /// The passphrase of encrypted files.
         passphrase: Option<Secret>,
+        /// Whether clients with the right to do so change its keys.
+        is_managed: bool,
     },
     /// The keys that a device of this configuration holds.
     Token {
@@ -193,6 +199,8 @@ pub struct ClientConfig {
     pub operations: Vec<Operation>,
     /// The share of each of these clients; at least 1.
     pub weight: u32,
+    /// The number of keys matching `keys` in the managed directory from which on they make no more.
+    pub keys_max: usize,
 }
 
 /// The options of the audit log.
@@ -241,6 +249,14 @@ pub enum Operation {
     Random,
     /// The list of the keys that the client may use.
     List,
+    /// A new key.
+    Create,
+    /// A new version of a key.
+    Rotate,
+    /// The end of a key's use, until it is enabled.
+    Disable,
+    /// The use of a disabled key again.
+    Enable,
 }
 
 impl Operation {
@@ -254,9 +270,21 @@ impl Operation {
             | Self::Mac
             | Self::VerifyMac
             | Self::Seal
-            | Self::Open => true,
+            | Self::Open
+            | Self::Create
+            | Self::Rotate
+            | Self::Disable
+            | Self::Enable => true,
             Self::ModExp | Self::Random | Self::List => false,
         }
+    }
+
+    /// Whether it changes a key of the server.
+    pub fn manages(self) -> bool {
+        matches!(
+            self,
+            Self::Create | Self::Rotate | Self::Disable | Self::Enable
+        )
     }
 }
 
@@ -366,6 +394,8 @@ impl Default for Limits {
             message_bytes_max: 1 << 20,
             timeout_max: Duration::from_secs(10),
             drain: Duration::from_secs(10),
+            keys_max: 1000,
+            key_changes_per_minute: 60,
         }
     }
 }
@@ -402,6 +432,19 @@ impl Secret {
     }
 }
 
+/// Returns the path that the file of a disabled key has.
+pub(in crate::server) fn disabled(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(DISABLED);
+    PathBuf::from(name)
+}
+
+/// Returns the path that the file of a disabled key has when the key is enabled; `None` if the key is not disabled.
+pub(in crate::server) fn enabled(path: &Path) -> Option<PathBuf> {
+    let name = path.to_str()?.strip_suffix(DISABLED)?;
+    Some(PathBuf::from(name))
+}
+
 /// Returns the ID of a key file: its name without the extension.
 pub(in crate::server) fn id_of_file(path: &Path) -> Option<String> {
     let id = path.file_stem()?.to_str()?;
@@ -435,8 +478,12 @@ pub(super) fn out_of_range<T: fmt::Display>(
     format!("{name} = {given}: choose {first} to {last}")
 }
 
+/// The end of the name of a disabled key's file.
+const DISABLED: &str = ".disabled";
 pub(super) const PRESETS: &str = "axl200 or nfast300";
 pub(super) const WORKERS: RangeInclusive<u64> = 1..=1024;
 pub(in crate::server) const ID_BYTES_MAX: usize = 255;
+/// The default of a client's `keys_max`.
+pub(super) const CLIENT_KEYS_MAX: u64 = 100;
 /// The most devices: the dispatcher records in 64 bits which devices have failed a request.
 pub(in crate::server) const DEVICES_MAX: usize = 64;

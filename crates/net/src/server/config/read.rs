@@ -223,6 +223,8 @@ pub(super) struct RawLimits {
     pub(super) message_bytes_max: Option<Spanned<u64>>,
     pub(super) timeout_ms_max: Option<Spanned<u64>>,
     pub(super) drain_ms: Option<Spanned<u64>>,
+    pub(super) keys_max: Option<Spanned<u64>>,
+    pub(super) key_changes_per_minute: Option<Spanned<u64>>,
 }
 
 #[derive(Deserialize)]
@@ -278,6 +280,7 @@ pub(super) struct RawKey {
     pub(super) label: Option<Spanned<String>>,
     pub(super) passphrase_file: Option<Spanned<String>>,
     pub(super) passphrase_env: Option<Spanned<String>>,
+    pub(super) managed: Option<Spanned<bool>>,
 }
 
 #[derive(Deserialize)]
@@ -288,6 +291,7 @@ pub(super) struct RawClient {
     pub(super) keys: Vec<Spanned<String>>,
     pub(super) operations: Spanned<Vec<Operation>>,
     pub(super) weight: Option<Spanned<u64>>,
+    pub(super) keys_max: Option<Spanned<u64>>,
 }
 
 #[derive(Deserialize)]

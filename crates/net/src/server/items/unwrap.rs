@@ -19,7 +19,7 @@ use tonic::Code;
 use zeroize::Zeroizing;
 
 use super::super::dispatch::{Refusal, Work, refusal_of};
-use super::super::key::{Identities, Key};
+use super::super::key::{Identities, Key, Versions};
 use super::super::operation::unfit;
 use super::{Batch, Item, Piece, check_size, kept_bytes};
 use crate::proto;
@@ -38,7 +38,7 @@ pub fn unwrap(asked: &mut proto::Unwrap, key: &Key) -> Result<Batch, Refusal> {
     });
     match (key, key.as_rsa()) {
         (Key::Identities(identities), _) => Ok(by_identities(identities, stanzas.collect())),
-        (Key::Private(_), Some(rsa)) => by_rsa(rsa, stanzas),
+        (Key::Private(versions), Some(_)) => by_rsa(versions, stanzas),
         (Key::Private(_), None) | (Key::Secret(_), _) => {
             let taken = "unwrap takes identities of age and RSA keys";
             Err(unfit(&asked.key_id, key, taken))
@@ -100,13 +100,18 @@ fn file_key(identities: &Identities, stanza: &Stanza) -> Item {
 }
 
 /// Makes each stanza a decryption by RSA (age's `ssh-rsa`: RSAES-OAEP with SHA-256 and a label).
-fn by_rsa(key: &RsaPrivateKey, stanzas: impl Iterator<Item = Stanza>) -> Result<Batch, Refusal> {
+fn by_rsa(versions: &Versions, stanzas: impl Iterator<Item = Stanza>) -> Result<Batch, Refusal> {
     let scheme = EncryptionScheme::Oaep {
         hash: Hash::Sha256,
         mgf1: Hash::Sha256,
         label: RSA_LABEL.to_vec(),
     };
-    let tag = ssh_tag(key);
+    let older = versions.older().iter().rev().map(|(_, key)| key);
+    let keys = [versions.newest()].into_iter().chain(older);
+    let keys: Vec<_> = keys
+        .filter_map(|key| key.as_rsa())
+        .map(|key| (ssh_tag(key), key))
+        .collect();
     let piece = |stanza: Stanza| {
         let wrong = |message| Ok(Piece::Done(vec![Item::wrong(message)]));
         if stanza.tag != RSA_TAG {
@@ -115,12 +120,14 @@ fn by_rsa(key: &RsaPrivateKey, stanzas: impl Iterator<Item = Stanza>) -> Result<
         let [argument] = &stanza.args[..] else {
             return wrong(MALFORMED);
         };
-        if argument.len() != TAG_CHARACTERS || stanza.body.len() != key.public_key().bytes() {
+        let fits = |key: &RsaPrivateKey| stanza.body.len() == key.public_key().bytes();
+        if argument.len() != TAG_CHARACTERS || !keys.iter().any(|(_, key)| fits(key)) {
             return wrong(MALFORMED);
         }
-        if *argument != tag {
+        let named = keys.iter().find(|(tag, _)| argument == tag);
+        let Some((_, key)) = named.filter(|(_, key)| fits(key)) else {
             return wrong(NOT_OURS);
-        }
+        };
         match PublicKeyRequest::decrypt(key, &scheme, &stanza.body).map_err(refusal_of) {
             Ok(request) => Ok(Piece::Request(Work::Request(Box::new(request)), rsa_item)),
             Err(refusal) if refusal.code == Code::InvalidArgument => wrong(NOT_OURS),

@@ -80,6 +80,7 @@ fn client(identity: &str, keys: &[&str], operations: &[Operation], weight: u32) 
         keys: keys.iter().map(|key| Pattern::new(*key)).collect(),
         operations: operations.to_vec(),
         weight,
+        keys_max: 100,
     }
 }
 

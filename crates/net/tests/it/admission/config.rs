@@ -61,6 +61,8 @@ connection_age_ms = 7000
 message_bytes_max = 7000
 timeout_ms_max = 8
 drain_ms = 0
+keys_max = 9
+key_changes_per_minute = 10
 [[device]]
 kind = "cpu"
 workers = 2
@@ -92,6 +94,7 @@ file = "web.key"
 passphrase_file = "passphrase"
 [[key]]
 directory = "keys.d"
+managed = true
 [[key]]
 token = "hsm"
 label = "root"
@@ -100,8 +103,10 @@ token = "hsm"
 [[client]]
 identity = "web-*.example"
 keys = ["web", "batch-*"]
-operations = ["sign", "decrypt", "raw_private", "mod_exp", "random", "list"]
+operations = ["sign", "decrypt", "raw_private", "mod_exp", "random", "list",
+    "create", "rotate", "disable", "enable"]
 weight = 7
+keys_max = 11
 [metrics]
 listen = "127.0.0.1:9464"
 [audit]
@@ -139,6 +144,8 @@ required = false
             message_bytes_max: 7000,
             timeout_max: Duration::from_millis(8),
             drain: Duration::ZERO,
+            keys_max: 9,
+            key_changes_per_minute: 10,
         },
         devices: vec![
             device("cpu", 2, DeviceConfig::Cpu),
@@ -186,6 +193,7 @@ required = false
             KeyConfig::Directory {
                 path: at("keys.d"),
                 passphrase: None,
+                is_managed: true,
             },
             KeyConfig::Token {
                 device: "hsm".to_owned(),
@@ -209,8 +217,13 @@ required = false
                 Operation::ModExp,
                 Operation::Random,
                 Operation::List,
+                Operation::Create,
+                Operation::Rotate,
+                Operation::Disable,
+                Operation::Enable,
             ],
             weight: 7,
+            keys_max: 11,
         }],
         metrics: Some("127.0.0.1:9464".parse().unwrap()),
         audit: Some(AuditConfig {
@@ -270,7 +283,7 @@ fn errors_name_line_and_column() {
             "[limits]\nqueue = 1",
             "4:1: unknown setting queue: choose queue_max, per_client_max, per_stream_max, \
              connections_max, client_connections_max, handshake_timeout_ms, idle_timeout_ms, connection_age_ms, message_bytes_max, \
-             timeout_ms_max, drain_ms",
+             timeout_ms_max, drain_ms, keys_max, key_changes_per_minute",
         ),
         ("io_threads = 0", "3:14: io_threads = 0: choose 1 to 256"),
         (
@@ -390,7 +403,23 @@ fn errors_name_line_and_column() {
         (
             "[[client]]\nidentity = '*'\noperations = ['sing']",
             "5:15: unknown value sing: choose sign, decrypt, raw_private, unwrap, \
-             mac, verify_mac, seal, open, mod_exp, random, list",
+             mac, verify_mac, seal, open, mod_exp, random, list, create, rotate, disable, enable",
+        ),
+        (
+            "[[key]]\nfile = 'web.pem'\nmanaged = true",
+            "5:11: managed is for a directory: remove it",
+        ),
+        (
+            "[[key]]\ndirectory = 'keys.d'\nmanaged = true\npassphrase_env = 'PATH'",
+            "5:11: keys of a managed directory are written without a passphrase: remove it, or managed",
+        ),
+        (
+            "[[key]]\ndirectory = 'keys.d'\nmanaged = true\n[[key]]\ndirectory = 'keys.d'\nmanaged = true",
+            "8:11: a second managed directory: new keys go into one, so remove one of them",
+        ),
+        (
+            "[[key]]\ndirectory = 'keys.d'\n[[client]]\nidentity = '*'\nkeys = ['*']\noperations = ['rotate']",
+            "8:14: operations that change keys, but no directory for them: add managed = true to the [[key]] of one",
         ),
         (
             "[[client]]\nidentity = '*'\noperations = ['sign']",

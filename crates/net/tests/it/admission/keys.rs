@@ -36,6 +36,7 @@ fn directory(path: &Path) -> KeyConfig {
     KeyConfig::Directory {
         path: path.to_owned(),
         passphrase: None,
+        is_managed: false,
     }
 }
 
@@ -131,6 +132,7 @@ fn keys_that_are_no_rsa_keys_are_read() {
     let store = load(&[KeyConfig::Directory {
         path: folder.path().to_owned(),
         passphrase: Some(Secret::File(at("pass").into())),
+        is_managed: false,
     }]);
     let keys = store.current();
     let types: Vec<_> = keys.iter().map(|(id, key)| (id, key.type_name())).collect();
@@ -235,6 +237,59 @@ fn a_key_that_cannot_sign_is_refused_when_it_is_read() {
     assert!(key.is_ok(), "its numbers agree with each other");
     let refused = error(&[file("web", composite, None)], &no_tokens);
     assert!(refused.contains("the key does not sign"), "{refused}");
+}
+
+#[test]
+fn versions_in_one_file_are_numbered_in_order_and_of_one_type() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("web.pem");
+    let web = [file("web", path.clone(), None)];
+    let [one, two] =
+        ["rsa2048.pem", "rsa3072.pem"].map(|name| fs::read_to_string(pem(name)).unwrap());
+    let other = PrivateKey::generate(KeyType::Ec(Curve::P256)).unwrap();
+    let other = other.to_pkcs8_pem().unwrap();
+    let put = |text: &str| fs::write(&path, text).unwrap();
+    put(&format!("# version: 3\n{one}\nwords\n# version: 7 \n{two}"));
+    let keys = load(&web).current();
+    let key = keys.get("web").unwrap();
+    assert_eq!(
+        (key.version(), key.as_rsa().unwrap().public_key().bits()),
+        (7, 3072)
+    );
+    let older = key.as_versions().unwrap().older();
+    let older: Vec<_> = older
+        .iter()
+        .map(|(number, key)| (*number, key.key_type()))
+        .collect();
+    assert_eq!(older, [(3, KeyType::Rsa)]);
+    for (text, expected) in [
+        (
+            format!("# version: 2\n{one}# version: 1\n{two}"),
+            "do not ascend",
+        ),
+        (
+            format!("# version: 1\n{one}# version: 1\n{two}"),
+            "do not ascend",
+        ),
+        (
+            format!("# version: 1\n{one}{two}"),
+            "more than one private key",
+        ),
+        (format!("# version: 0\n{one}"), "without a number from 1 on"),
+        (
+            format!("# version: 1\n{one}# version: 2\n{}", &*other),
+            "different types",
+        ),
+    ] {
+        put(&text);
+        let said = error(&web, &no_tokens);
+        assert!(said.contains(expected), "{said}");
+    }
+    let many: String = (1..=65)
+        .map(|number| format!("# version: {number}\n{}", &*other))
+        .collect();
+    put(&many);
+    assert!(error(&web, &no_tokens).contains("more than 64 versions"));
 }
 
 #[test]

@@ -54,10 +54,19 @@ impl Home {
 
     /// Returns a configuration with everything that `rest` does not set.
     pub fn config(&self, rest: &str) -> Config {
+        self.config_of(rest, "")
+    }
+
+    /// Returns a configuration in which clients may change keys.
+    pub fn managed(&self, rest: &str) -> Config {
+        self.config_of(rest, "managed = true")
+    }
+
+    fn config_of(&self, rest: &str, of_keys: &str) -> Config {
         let text = format!(
             "listen = [\"127.0.0.1:0\"]\n{rest}\n\
              [tls]\ncertificate = \"server.pem\"\nkey = \"server.key\"\nclient_ca = \"ca.pem\"\n\
-             [[key]]\ndirectory = \"keys\"\n"
+             [[key]]\ndirectory = \"keys\"\n{of_keys}\n"
         );
         Config::parse(&text, self.path()).unwrap_or_else(|error| panic!("{error}\n{text}"))
     }

@@ -3,6 +3,7 @@
 mod examples;
 pub mod host;
 mod lists;
+mod managed;
 mod operations;
 mod secrets;
 mod signatures;

@@ -78,6 +78,7 @@ async fn signatures_and_messages_are_those_of_the_library() {
                 scheme: named.into(),
                 ciphertext,
                 label: label.into(),
+                ..Default::default()
             });
             assert_eq!(call(&client, decrypt).await.unwrap(), b"a message");
         }
@@ -86,6 +87,7 @@ async fn signatures_and_messages_are_those_of_the_library() {
             scheme: proto::EncryptionScheme::RsaOaepSha256.into(),
             ciphertext: vec![3; key.public_key().bytes()],
             label: vec![b'l'; 1025],
+            ..Default::default()
         });
         let refused = call(&client, long_label).await.unwrap_err();
         assert!(

@@ -137,7 +137,7 @@ async fn a_scheme_that_does_not_fit_the_key_is_refused_with_both_names() {
             key_id: key_id.clone(),
             scheme: proto::EncryptionScheme::RsaOaepSha256.into(),
             ciphertext: vec![2; 256],
-            label: Vec::new(),
+            ..Default::default()
         });
         for (name, operation) in [("raw_private", raw), ("decrypt", decrypt)] {
             let said = refused(operation).await;

@@ -124,13 +124,13 @@ fn count(lines: &[Value], code: &str) -> u64 {
         .sum()
 }
 
-fn mount(options: &[&str], at: &Path) {
+pub fn mount(options: &[&str], at: &Path) {
     let mounted = Command::new("mount").args(options).arg(at).status();
     assert!(mounted.unwrap().success());
 }
 
 /// Runs `test` in a mount namespace, where it may mount a file system.
-fn in_its_own_mounts(test: impl Future<Output = ()>) {
+pub fn in_its_own_mounts(test: impl Future<Output = ()>) {
     if !is_child() && !is_root("a disk that is full") {
         return;
     }

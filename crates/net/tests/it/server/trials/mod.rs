@@ -1,6 +1,6 @@
 //! Trials: attempts to break servers, through their devices and their clients.
 
-mod audit;
+pub(super) mod audit;
 mod evidence;
 mod faults;
 mod hostile;

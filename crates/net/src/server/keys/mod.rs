@@ -1,31 +1,38 @@
-//! The server's keys: read from files, directories and tokens, and replaced while it runs.
+//! The server's keys: read from files, directories and tokens, replaced while it runs, and changed for clients.
+//!
+//! ```text
+//! file       the files of a directory, and the key in each
+//! change     new keys, new versions, disabled keys: what clients change in the managed directory
+//! made       what a new version consists of, and how it stands in a file
+//! ```
 //!
 //! Readers use an immutable snapshot, and a change creates a new one. A directory is read again whenever something happens
 //! in it, and every 30 seconds for changes that the system does not report (another machine's writes, a replaced directory).
 //! An unreadable file in a directory is named in the log, skipped and counted, at the start and later. The key read from it
 //! before stays in use, so an unfinished or failed rotation removes nothing.
 
-use std::collections::{BTreeMap, HashMap};
+mod change;
+mod file;
+mod made;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
-use std::fs::{self, File, Metadata};
-use std::io::Read;
+use std::fs;
 use std::ops::Bound;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use notify::event::{AccessKind, AccessMode};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
-use oarlock::device::PublicKeyRequest;
-use oarlock::device::{SoftwareDevice, complete};
-use oarlock::keys::{PrivateKey, Scheme};
-use oarlock::rsa::{Hash, RsaPrivateKey, SignatureScheme};
-use pkcs8::{EncryptedPrivateKeyInfoRef, SecretDocument};
+use oarlock::keys::PrivateKey;
+use oarlock::rsa::RsaPrivateKey;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
-use zeroize::Zeroizing;
 
+pub(super) use self::change::{Change, Room, is_new_id};
+use self::file::{NO_KEY, Stamp, files, read_file};
+pub(super) use self::made::{Kind, Made};
 use super::config::{self, KeyConfig, Secret};
 use super::key::Key;
 
@@ -37,21 +44,28 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Returns the key with this ID.
+    /// Returns the key with this ID, if it is not disabled.
     pub fn get(&self, id: &str) -> Option<&Key> {
-        self.by_id.get(id).map(|entry| &entry.key)
+        let entry = self.entry(id).filter(|entry| !entry.is_disabled);
+        entry.map(|entry| &entry.key)
     }
 
-    /// Returns all keys, ordered by ID.
+    /// Returns the key with this ID, disabled or not.
+    pub(super) fn entry(&self, id: &str) -> Option<&Entry> {
+        self.by_id.get(id)
+    }
+
+    /// Returns all keys, ordered by ID, without those that are disabled.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Key)> {
-        self.by_id.iter().map(|(id, entry)| (&id[..], &entry.key))
+        let enabled = self.by_id.iter().filter(|(_, entry)| !entry.is_disabled);
+        enabled.map(|(id, entry)| (&id[..], &entry.key))
     }
 
     /// Returns the keys whose IDs follow this one, ordered by ID.
-    pub fn after(&self, id: &str) -> impl Iterator<Item = (&str, &Key)> {
+    pub(super) fn after(&self, id: &str) -> impl Iterator<Item = (&str, &Entry)> {
         let after = (Bound::Excluded(id), Bound::Unbounded);
         let entries = self.by_id.range::<str, _>(after);
-        entries.map(|(id, entry)| (&id[..], &entry.key))
+        entries.map(|(id, entry)| (&id[..], entry))
     }
 
     /// Returns the number of files in directories that are skipped, because no key can be read from them or their ID is
@@ -75,18 +89,53 @@ pub struct KeyStore {
 
 #[derive(Debug, Default)]
 struct State {
-    directories: Vec<(PathBuf, Option<Secret>)>,
+    directories: Vec<Directory>,
     /// The keys from files and tokens.
     fixed: BTreeMap<String, Entry>,
     /// The files in the directories, as last read.
     seen: HashMap<PathBuf, Seen>,
 }
 
+/// A directory of keys.
 #[derive(Clone, Debug)]
-struct Entry {
-    key: Key,
+struct Directory {
+    path: PathBuf,
+    passphrase: Option<Secret>,
+    is_managed: bool,
+}
+
+/// A key with what the server knows about it.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) key: Key,
+    /// Whether requests with it are refused.
+    pub(super) is_disabled: bool,
+    /// Its file, if that is in the managed directory.
+    managed: Option<PathBuf>,
     /// The origin of the key, for messages.
     origin: String,
+}
+
+impl Entry {
+    /// Creates the entry of a key that no client changes.
+    pub(super) fn new(key: Key, origin: String) -> Self {
+        Self {
+            key,
+            is_disabled: false,
+            managed: None,
+            origin,
+        }
+    }
+
+    /// Whether clients may change it, if they have the right.
+    pub(super) fn is_managed(&self) -> bool {
+        self.managed.is_some()
+    }
+
+    /// Returns the number of its newest version; 0 for a key without.
+    pub(super) fn version(&self) -> u32 {
+        self.key.version().max(u32::from(self.is_managed()))
+    }
 }
 
 /// Keys that have been read but are not in use yet.
@@ -149,7 +198,9 @@ impl KeyStore {
     pub(super) fn take_over(&self, fresh: FreshKeys) {
         let mut state = self.state();
         *state = fresh.state;
-        self.replace(fresh.keys);
+        // A client may have changed keys since they were read.
+        let keys = state.refresh(&fresh.keys, false);
+        self.replace(keys);
         drop(state);
         self.changed.notify_one();
     }
@@ -207,7 +258,7 @@ impl KeyStore {
     fn listen(&self, watcher: Option<&mut RecommendedWatcher>) {
         let Some(watcher) = watcher else { return };
         let directories: Vec<_> = self.state().directories.clone();
-        for (path, _) in directories {
+        for Directory { path, .. } in directories {
             if let Err(error) = watcher.watch(&path, RecursiveMode::NonRecursive) {
                 tracing::warn!(
                     "{}: changes are seen only every {} s: {error}",
@@ -225,6 +276,14 @@ impl KeyStore {
                 None => tracing::info!("key {id:?}: new, from {}", entry.origin),
                 Some(before) if !before.key.is_same(&entry.key) => {
                     tracing::info!("key {id:?}: replaced, from {}", entry.origin);
+                }
+                Some(before) if before.is_disabled != entry.is_disabled => {
+                    let now = if entry.is_disabled {
+                        "disabled"
+                    } else {
+                        "enabled"
+                    };
+                    tracing::info!("key {id:?}: {now}, from {}", entry.origin);
                 }
                 Some(_) => {}
             }
@@ -289,25 +348,37 @@ impl State {
                         .and_then(|(_, key)| key.ok_or_else(|| NO_KEY.to_owned()))
                         .map_err(|what| of_file(path, &what))?;
                     let origin = path.display().to_string();
-                    add(&mut state.fixed, id, Entry { key, origin })?;
+                    add(&mut state.fixed, id, Entry::new(key, origin))?;
                 }
-                KeyConfig::Directory { path, passphrase } => {
-                    state.directories.push((path.clone(), passphrase.clone()));
-                }
+                KeyConfig::Directory {
+                    path,
+                    passphrase,
+                    is_managed,
+                } => state.directories.push(Directory {
+                    path: path.clone(),
+                    passphrase: passphrase.clone(),
+                    is_managed: *is_managed,
+                }),
                 KeyConfig::Token { device, key } => {
                     let held = tokens(device)
                         .map_err(|what| KeyError(format!("keys of device {device:?}: {what}")))?;
                     for (id, key) in chosen(device, key.as_ref(), held)? {
-                        let key = Key::Private(key.into());
+                        let key = Key::from(PrivateKey::from(key));
                         let origin = format!("device {device:?}");
-                        add(&mut state.fixed, &id, Entry { key, origin })?;
+                        add(&mut state.fixed, &id, Entry::new(key, origin))?;
                     }
                 }
             }
         }
-        for (directory, _) in &state.directories {
-            fs::read_dir(directory)
-                .map_err(|error| of_file(directory, &format!("cannot be read: {error}")))?;
+        for Directory {
+            path, is_managed, ..
+        } in &state.directories
+        {
+            fs::read_dir(path)
+                .map_err(|error| of_file(path, &format!("cannot be read: {error}")))?;
+            if *is_managed {
+                change::check_folder(path).map_err(|what| of_file(path, &what))?;
+            }
         }
         let keys = state.refresh(current, true);
         Ok((state, keys))
@@ -321,18 +392,24 @@ impl State {
             skipped: 0,
         };
         let mut all = HashMap::new();
-        for (directory, passphrase) in &self.directories {
-            let (mut paths, nameless) = files(directory).unwrap_or_else(|what| {
+        let origins: HashSet<&str> = current.by_id.values().map(|it| &it.origin[..]).collect();
+        for Directory {
+            path: directory,
+            passphrase,
+            is_managed,
+        } in &self.directories
+        {
+            let (mut paths, nameless) = files(directory, *is_managed).unwrap_or_else(|what| {
                 tracing::warn!("{}; keeping its keys", of_file(directory, &what));
                 let paths = self.seen.keys().filter(|path| path.starts_with(directory));
                 (paths.cloned().collect(), 0)
             });
             keys.skipped += nameless;
-            // Of two files with one ID, the one that is in use already wins.
+            // Of two files with one ID, that of a disabled key wins, then the one that is in use already.
             paths.sort_by_cached_key(|path| {
-                let origin = path.display().to_string();
-                let is_known = current.by_id.values().any(|entry| entry.origin == origin);
-                (!is_known, path.clone())
+                let is_disabled = *is_managed && config::enabled(path).is_some();
+                let is_known = origins.contains(&path.display().to_string()[..]);
+                (!is_disabled, !is_known, path.clone())
             });
             for path in paths {
                 let old = self.seen.get(&path);
@@ -344,7 +421,7 @@ impl State {
                         .unwrap_or_else(|(stamp, what)| kept(&path, stamp, &what, old)),
                 };
                 keys.skipped += usize::from(seen.is_wrong);
-                if let Some((id, entry)) = named(&path, &seen)
+                if let Some((id, entry)) = named(&path, &seen, *is_managed)
                     && let Err(error) = add(&mut keys.by_id, &id, entry)
                 {
                     tracing::warn!("{error}; keeping the first one");
@@ -359,11 +436,16 @@ impl State {
 }
 
 /// Returns the ID of a file in a directory with its key, if it has both.
-fn named(path: &Path, seen: &Seen) -> Option<(String, Entry)> {
-    let id = config::id_of_file(path)?;
-    let key = seen.key.clone()?;
-    let origin = path.display().to_string();
-    Some((id, Entry { key, origin }))
+fn named(path: &Path, seen: &Seen, is_managed: bool) -> Option<(String, Entry)> {
+    let enabled = config::enabled(path).filter(|_| is_managed);
+    let id = config::id_of_file(enabled.as_deref().unwrap_or(path))?;
+    let entry = Entry {
+        key: seen.key.clone()?,
+        is_disabled: enabled.is_some(),
+        managed: is_managed.then(|| path.to_owned()),
+        origin: path.display().to_string(),
+    };
+    Some((id, entry))
 }
 
 fn look(path: &Path, passphrase: Option<&Secret>) -> Result<Seen, (Option<Stamp>, String)> {
@@ -438,172 +520,6 @@ fn chosen(
     }
 }
 
-/// Returns all regular `*.pem`, `*.key` and `*.jwk` files that are not hidden, and the number of those whose names cannot be IDs.
-fn files(directory: &Path) -> Result<(Vec<PathBuf>, usize), String> {
-    let cannot = |error| format!("cannot be read: {error}");
-    let (mut paths, mut nameless) = (Vec::new(), 0);
-    for entry in fs::read_dir(directory).map_err(cannot)? {
-        let path = entry.map_err(cannot)?.path();
-        let is_hidden = path
-            .file_name()
-            .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-        let is_of_a_key = path
-            .extension()
-            .is_some_and(|it| it == "pem" || it == "key" || it == "jwk");
-        if !is_of_a_key || is_hidden || !path.is_file() {
-            continue;
-        }
-        if config::id_of_file(&path).is_none() {
-            tracing::warn!("{}: skipped: its name cannot be an id", path.display());
-            nameless += 1;
-            continue;
-        }
-        paths.push(path);
-    }
-    Ok((paths, nameless))
-}
-
-/// Reads the private key in a file; `None` if the file has only other PEM, such as certificates.
-fn read_file(
-    path: &Path,
-    passphrase: Option<&Secret>,
-) -> Result<(Option<Stamp>, Option<Key>), String> {
-    let cannot = |error| format!("cannot be read: {error}");
-    // Opening a pipe could block.
-    if !fs::metadata(path).map_err(cannot)?.is_file() {
-        return Err("not a regular file".to_owned());
-    }
-    let file = File::open(path).map_err(cannot)?;
-    let metadata = file.metadata().map_err(cannot)?;
-    // The buffer holds the whole file, so that growing it leaves no copy of the key behind.
-    let mut bytes = Zeroizing::new(Vec::with_capacity(FILE_BYTES_MAX + 1));
-    file.take(FILE_BYTES_MAX as u64 + 1)
-        .read_to_end(&mut bytes)
-        .map_err(cannot)?;
-    if bytes.len() > FILE_BYTES_MAX {
-        return Err(format!("more than {FILE_BYTES_MAX} bytes: not a key"));
-    }
-    let text = str::from_utf8(&bytes).map_err(|_| NO_KEY.to_owned())?;
-    let key = match private_block(text)? {
-        Some(block) => {
-            let key = parse(block, passphrase)?;
-            prove(&key)?;
-            Key::Private(key)
-        }
-        None if text.contains(BEGIN) => return Ok((Stamp::settled(&metadata), None)),
-        None => Key::of_text(text)?.ok_or_else(|| NO_KEY.to_owned())?,
-    };
-    if metadata.mode() & OTHERS != 0 {
-        tracing::warn!(
-            "{}: others may read or write this key: chmod o-rwx",
-            path.display()
-        );
-    }
-    Ok((Stamp::settled(&metadata), Some(key)))
-}
-
-/// Signs with the key, which shows that its primes are prime, or that its halves belong together. A key that failed every
-/// request would look like one failing device after another.
-fn prove(key: &PrivateKey) -> Result<(), String> {
-    let Some(scheme) = Scheme::usual(key.key_type()) else {
-        return Err(format!(
-            "a key of {}, which signs nothing: this server takes those of RSA, P-256, P-384, P-521, Ed25519 and ML-DSA",
-            key.key_type()
-        ));
-    };
-    let Some(key) = key.as_rsa() else {
-        let signature = key.sign(&scheme, PROOF);
-        let proven = signature.and_then(|made| key.public_key().verify(&scheme, PROOF, &made));
-        return proven.map_err(|error| format!("the key does not sign: {error}"));
-    };
-    let scheme = SignatureScheme::Pss(Hash::Sha256);
-    let request = PublicKeyRequest::sign(key, scheme, PROOF);
-    let request = request.map_err(|error| error.to_string())?;
-    let mut proven = Ok(());
-    complete(&SoftwareDevice::new(), &[&request], &mut |_, result| {
-        proven = result.map(drop)
-    });
-    proven.map_err(|error| format!("the key does not sign: {error}"))
-}
-
-/// Returns the PEM block of the only private key in a text, which may contain certificates too.
-fn private_block(text: &str) -> Result<Option<&str>, String> {
-    let mut found = None;
-    for (start, _) in text.match_indices(BEGIN) {
-        let rest = &text[start..];
-        let Some((label, _)) = rest[BEGIN.len()..].split_once(DASHES) else {
-            return Err("broken PEM: the first line has no end".to_owned());
-        };
-        if !label.ends_with("PRIVATE KEY") {
-            continue;
-        }
-        let end = format!("-----END {label}-----");
-        let Some(at) = rest.find(&end) else {
-            return Err(format!("broken PEM: {label} without its last line"));
-        };
-        if found.replace(&rest[..at + end.len()]).is_some() {
-            return Err("more than one private key: give each its own file".to_owned());
-        }
-    }
-    Ok(found)
-}
-
-fn parse(pem: &str, passphrase: Option<&Secret>) -> Result<PrivateKey, String> {
-    let is_encrypted = pem
-        .strip_prefix(BEGIN)
-        .is_some_and(|rest| rest.starts_with("ENCRYPTED PRIVATE KEY"));
-    if !is_encrypted {
-        return PrivateKey::from_bytes(pem.as_bytes()).map_err(|error| error.to_string());
-    }
-    let Some(passphrase) = passphrase else {
-        return Err(
-            "encrypted: give its [[key]] passphrase_file or passphrase_env, or decrypt it with openssl pkey"
-                .to_owned(),
-        );
-    };
-    let passphrase = passphrase.read()?;
-    let broken = |error: &dyn fmt::Display| format!("broken PKCS#8: {error}");
-    let (_, document) = SecretDocument::from_pem(pem).map_err(|error| broken(&error))?;
-    let info = EncryptedPrivateKeyInfoRef::try_from(document.as_bytes())
-        .map_err(|error| broken(&error))?;
-    let decrypted = info.decrypt(passphrase.as_bytes()).map_err(|error| {
-        format!(
-            "cannot be decrypted: a wrong passphrase, or not PBES2 with AES and PBKDF2 or scrypt ({error})"
-        )
-    })?;
-    PrivateKey::from_bytes(decrypted.as_bytes()).map_err(|error| error.to_string())
-}
-
-/// The metadata that identifies a version of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
-    device: u64,
-    inode: u64,
-    bytes: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl Stamp {
-    fn of_path(path: &Path) -> Option<Self> {
-        Self::settled(&fs::metadata(path).ok()?)
-    }
-
-    /// Returns the stamp of a file that has not changed for a while. `None` for a younger one: file times advance in ticks
-    /// of some milliseconds, so another change could leave the same time.
-    fn settled(metadata: &Metadata) -> Option<Self> {
-        let written = metadata.modified().ok()?;
-        let age = SystemTime::now().duration_since(written).ok()?;
-        (age > YOUNG).then(|| Self {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-            bytes: metadata.size(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
-        })
-    }
-}
-
 /// Creates a watcher that notifies `changed` of every event except reading.
 fn watcher(changed: &Arc<Notify>) -> Option<RecommendedWatcher> {
     let changed = Arc::clone(changed);
@@ -629,13 +545,5 @@ fn of_file(path: &Path, what: &str) -> KeyError {
     KeyError(format!("{}: {what}", path.display()))
 }
 
-const PROOF: &[u8] = b"oarlock: proof of a key";
-const BEGIN: &str = "-----BEGIN ";
-const DASHES: &str = "-----";
-const NO_KEY: &str = "neither a private key in PEM, to which openssl pkey converts others, nor an identity of age or a JSON Web Key";
-const FILE_BYTES_MAX: usize = 1 << 18;
-/// The mode bits that let users other than the owner and the group read or write.
-const OTHERS: u32 = 0o006;
 const POLL: Duration = Duration::from_secs(30);
 const SETTLE: Duration = Duration::from_millis(200);
-const YOUNG: Duration = Duration::from_secs(1);

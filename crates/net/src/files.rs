@@ -1,0 +1,99 @@
+//! Files that are there as a whole or not at all.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher as _, RandomState};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+
+/// Writes a new file and syncs it. Nothing is left of it on failure.
+pub(crate) fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let mut file = options.write(true).create_new(true).mode(mode).open(path)?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    if written.is_err() {
+        // The caller reports the first error.
+        let _ = fs::remove_file(path);
+    }
+    written
+}
+
+/// Writes a file under a temporary name of its folder, then gives it its own: a reader sees all of it, or what was there
+/// before. A crash leaves the temporary file at most ([`is_temporary`]).
+pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    put(path, bytes, mode, |from, to| fs::rename(from, to))
+}
+
+/// Does the same for a file whose name must not exist.
+pub(crate) fn create(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    put(path, bytes, mode, rename_new)
+}
+
+fn put(
+    path: &Path,
+    bytes: &[u8],
+    mode: u32,
+    name: impl FnOnce(&Path, &Path) -> io::Result<()>,
+) -> io::Result<()> {
+    let number = RandomState::new().hash_one(std::process::id());
+    let temporary = path.with_file_name(format!("{TEMPORARY}{number:016x}"));
+    write(&temporary, bytes, mode)?;
+    let named = name(&temporary, path);
+    if named.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    named
+}
+
+/// Renames a file. The new name must not exist.
+pub(crate) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // Not every file system supports this.
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            fs::hard_link(from, to)?;
+            fs::remove_file(from)
+        }
+        other => Ok(other?),
+    }
+}
+
+/// Waits until the names in a folder are on disk.
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+/// Whether a file has a name that [`replace`] and [`create`] give until the file is complete.
+pub(crate) fn is_temporary(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(TEMPORARY.as_bytes())
+}
+
+const TEMPORARY: &str = ".oarlock-new-";
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_file_replaces_none_and_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("one");
+        create(&path, b"first", 0o600).unwrap();
+        let refused = create(&path, b"second", 0o600).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&path).unwrap(), b"first");
+        replace(&path, b"third", 0o600).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"third");
+        let other = folder.path().join("other");
+        fs::write(&other, "").unwrap();
+        let refused = rename_new(&path, &other).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        // A name that no file can have.
+        assert!(replace(&folder.path().join("a".repeat(300)), b"", 0o600).is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+}
