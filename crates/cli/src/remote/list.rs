@@ -3,12 +3,16 @@
 use oarlock_net::proto::{self, Permission};
 use serde::Serialize;
 
-use super::{Access, public, refused};
+use super::{Access, manage, public, refused};
 use crate::failure::{Failure, printable};
 use crate::stdout;
 
 #[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Args {
+    #[command(subcommand)]
+    change: Option<manage::Command>,
+
     /// Server, as host:port; repeat for several, of which the first to answer is asked
     #[arg(long, value_name = "SERVER", required = true)]
     remote: Vec<String>,
@@ -23,23 +27,33 @@ pub(crate) struct Args {
 
 pub(crate) const EXAMPLES: &str = "\
 It lists the keys that the certificate of this client gives it a right to. The client needs the operation
-`list`.
+`list`. The subcommands change keys in the server's managed directory; they need operations of their own.
 
-Example:
-  oarlock keys --remote localhost:7443 --pki demo";
+Examples:
+  oarlock keys --remote localhost:7443 --pki demo
+  oarlock keys create shop --type p256 --remote localhost:7443 --pki demo
+  oarlock keys rotate shop --remote localhost:7443 --pki demo";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    if let Some(change) = &args.change {
+        return manage::run(change);
+    }
     let keys = args.access.ask(&args.remote, async |client| {
         client.list_all_keys().await.map_err(refused)
     })?;
-    let rows = keys.iter().map(Row::of).collect::<Result<Vec<_>, _>>()?;
-    if args.json {
-        return stdout::write(stdout::json("keys", &rows)?);
-    }
-    if rows.is_empty() {
+    if keys.is_empty() && !args.json {
         return stdout::write("no keys that this client may use\n");
     }
-    stdout::write(table(&rows))
+    print(&keys, args.json)
+}
+
+/// Prints a table of keys, or a JSON array.
+pub(super) fn print(keys: &[proto::Key], is_json: bool) -> Result<(), Failure> {
+    let rows = keys.iter().map(Row::of).collect::<Result<Vec<_>, _>>()?;
+    match is_json {
+        true => stdout::write(stdout::json("keys", &rows)?),
+        false => stdout::write(table(&rows)),
+    }
 }
 
 #[derive(Serialize)]
@@ -58,6 +72,13 @@ struct Row {
     /// The newest version of a key with versions.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<u32>,
+    /// Whether requests with it are refused.
+    #[serde(skip_serializing_if = "is_off")]
+    disabled: bool,
+}
+
+fn is_off(disabled: &bool) -> bool {
+    !disabled
 }
 
 impl Row {
@@ -79,14 +100,18 @@ impl Row {
             device: Some(key.device.clone()).filter(|device| !device.is_empty()),
             recipient: Some(key.recipient.clone()).filter(|recipient| !recipient.is_empty()),
             version: Some(key.version).filter(|version| *version > 0),
+            disabled: key.disabled,
         })
     }
 
     fn cells(&self) -> [String; 5] {
-        let rights = match &self.rights[..] {
+        let mut rights = match &self.rights[..] {
             [] => "none".into(),
             rights => rights.join(", "),
         };
+        if self.disabled {
+            rights = format!("disabled ({rights})");
+        }
         [
             printable(&self.id),
             printable(&self.algorithm),
@@ -110,6 +135,9 @@ fn name(permission: Permission) -> Option<&'static str> {
         Permission::VerifyMac => Some("verify_mac"),
         Permission::Seal => Some("seal"),
         Permission::Open => Some("open"),
+        Permission::Rotate => Some("rotate"),
+        Permission::Disable => Some("disable"),
+        Permission::Enable => Some("enable"),
         Permission::Unspecified => None,
     }
 }

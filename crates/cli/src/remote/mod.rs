@@ -4,9 +4,11 @@
 //! mod.rs    the servers, and the certificate   list.rs    keys
 //! scheme.rs signature schemes and digests      public.rs  pubkey
 //! verify.rs checks with a public key           relay.rs   signatures for servers of this machine
+//! manage.rs new, rotated and disabled keys
 //! ```
 
 pub(crate) mod list;
+mod manage;
 pub(crate) mod public;
 pub(crate) mod relay;
 pub(crate) mod scheme;
@@ -55,11 +57,16 @@ pub(crate) struct Access {
     server_name: Option<String>,
 
     /// Seconds before giving up
-    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    #[arg(long, value_name = "SECONDS", default_value_t = TIMEOUT_DEFAULT)]
     timeout: u16,
 }
 
 impl Access {
+    /// Returns the limit of `--timeout`, if that is more than its default.
+    fn longer_timeout(&self) -> Option<Duration> {
+        (self.timeout > TIMEOUT_DEFAULT).then(|| Duration::from_secs(self.timeout.into()))
+    }
+
     /// Connects to the first of `servers` that answers, and has `ask` use it.
     pub(crate) fn ask<T>(
         &self,
@@ -192,6 +199,22 @@ pub(crate) fn public(key: &proto::Key) -> Result<PublicKey, Failure> {
             key.id
         )));
     }
-    PublicKey::from_bytes(&key.public_key)
+    parsed(&key.public_key)
+}
+
+/// Parses the public keys in an entry of a list: that of the newest version, then the older ones, with their numbers.
+pub(crate) fn public_of_all(key: &proto::Key) -> Result<Vec<(u32, PublicKey)>, Failure> {
+    let mut all = vec![(key.version, public(key)?)];
+    for older in key.older.iter().rev() {
+        all.push((older.version, parsed(&older.public_key)?));
+    }
+    Ok(all)
+}
+
+fn parsed(der: &[u8]) -> Result<PublicKey, Failure> {
+    PublicKey::from_bytes(der)
         .map_err(|error| Failure::new(format!("the public key that the server sent: {error}")))
 }
+
+/// In seconds.
+const TIMEOUT_DEFAULT: u16 = 10;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use oarlock::keys::{KeyType, PublicKey};
 
 use super::scheme::Scheme;
-use super::{Access, listed, public};
+use super::{Access, listed, public_of_all};
 use crate::failure::Failure;
 use crate::{key_files, stdout};
 
@@ -48,18 +48,19 @@ pub(crate) struct Args {
 }
 
 pub(crate) const EXAMPLES: &str = "\
-The exit status is 0 if the signature is good, and 1 if it is not or cannot be verified.
+The exit status is 0 if the signature is good, and 1 if it is not or cannot be verified. With --remote a signature by
+any version of the key is good; for one by an older version the output names it.
 
 Examples:
   oarlock verify --public-key web.pub.pem --signature letter.sig letter.txt
   oarlock verify --remote localhost:7443 --pki demo --key web --signature letter.sig letter.txt";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let key = match (&args.public_key, &args.key) {
-        (Some(path), _) => key_files::public(path)?,
+    let keys = match (&args.public_key, &args.key) {
+        (Some(path), _) => vec![(0, key_files::public(path)?)],
         (None, Some(id)) => {
             let ask = async |client| listed(&client, id).await;
-            public(&args.access.ask(&args.remote, ask)?)?
+            public_of_all(&args.access.ask(&args.remote, ask)?)?
         }
         (None, None) => {
             return Err(Failure::usage(
@@ -67,21 +68,34 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             ));
         }
     };
+    let (newest, key) = &keys[0];
     let scheme = match args.scheme {
         Some(scheme) => scheme,
         None => Scheme::of_key(key.key_type())?,
     };
     scheme.check(key.key_type())?;
-    let signature = read_signature(&args.signature, &key)?;
+    // A key of RSA may have versions of other lengths.
+    let signatures = keys
+        .iter()
+        .map(|(number, key)| Ok((number, key, read_signature(&args.signature, key)?)));
+    let mut signatures: Vec<Result<_, Failure>> = signatures.collect();
+    if signatures.iter().all(Result::is_err) {
+        return signatures.swap_remove(0).map(drop);
+    }
     let input = scheme.input(args.digest.as_deref(), args.input.as_deref())?;
-    if scheme.verify(&key, &input, &signature).is_err() {
-        return Err(Failure::new(format!(
+    let mut signatures = signatures.iter().flatten();
+    let good = signatures.find(|(_, key, signature)| scheme.verify(key, &input, signature).is_ok());
+    match good {
+        Some((number, ..)) if *number != newest => {
+            stdout::write(format!("good signature by version {number} of the key\n"))
+        }
+        Some(_) => stdout::write("good signature\n"),
+        None => Err(Failure::new(format!(
             "{}: bad signature: by another key, of other data, or not {}",
             args.signature.display(),
             scheme.name(),
-        )));
+        ))),
     }
-    stdout::write("good signature\n")
 }
 
 /// Reads a signature by `key`, binary or in hexadecimal.

@@ -4,6 +4,7 @@ mod authority;
 mod first_steps;
 mod folders;
 mod keys;
+mod managed;
 mod many;
 mod pkcs11;
 mod relay;
