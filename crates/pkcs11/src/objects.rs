@@ -9,11 +9,21 @@ use crate::key::Key;
 
 /// An object with all its attributes.
 pub(crate) struct Object {
+    /// The handle, without the number of a login.
     pub(crate) handle: CK_OBJECT_HANDLE,
     pub(crate) class: CK_OBJECT_CLASS,
     pub(crate) attributes: Attributes,
     /// The key, unless the object is a certificate.
     pub(crate) key: Option<Arc<Key>>,
+}
+
+/// What a program may see of a token.
+#[derive(Clone, Copy)]
+pub(crate) struct Sight {
+    /// Whether private objects are seen.
+    pub(crate) is_private: bool,
+    /// How often the user was logged out. The handles of private objects contain it: none survives its login.
+    pub(crate) logouts: u64,
 }
 
 /// Attributes of an object, in the order of their types.
@@ -74,6 +84,17 @@ impl Object {
         matches!(self.attributes.get(CKA_PRIVATE), Shown::Value([value]) if *value != CK_FALSE)
     }
 
+    /// Returns the handle by which a program knows the object, if it may see it.
+    fn handle_in(&self, sight: Sight) -> Option<CK_OBJECT_HANDLE> {
+        match self.is_private() {
+            false => Some(self.handle),
+            true if sight.is_private => {
+                Some(self.handle | ((sight.logouts << OBJECT_BITS) & LOGOUTS))
+            }
+            true => None,
+        }
+    }
+
     fn fits(&self, template: &[(CK_ATTRIBUTE_TYPE, &[u8])]) -> bool {
         let fits = |(kind, wanted): &(CK_ATTRIBUTE_TYPE, &[u8])| matches!(self.attributes.get(*kind), Shown::Value(value) if value == *wanted);
         template.iter().all(fits)
@@ -90,22 +111,28 @@ impl Objects {
         }
     }
 
-    /// Returns an object; those that are private only if the user may see them.
-    pub(crate) fn get(&self, handle: CK_OBJECT_HANDLE, sees_private: bool) -> Option<&Object> {
-        let object = self.all.get(*self.places.get(&handle)?)?;
-        (sees_private || !object.is_private()).then_some(object)
+    /// Returns an object; those that are private only if the user may see them, and if the handle is of this login.
+    pub(crate) fn get(&self, handle: CK_OBJECT_HANDLE, sight: Sight) -> Option<&Object> {
+        let object = self.all.get(*self.places.get(&(handle & !LOGOUTS))?)?;
+        (object.handle_in(sight) == Some(handle)).then_some(object)
     }
 
     /// Returns the handles of the objects that a template fits.
     pub(crate) fn find(
         &self,
         template: &[(CK_ATTRIBUTE_TYPE, &[u8])],
-        sees_private: bool,
+        sight: Sight,
     ) -> Vec<CK_OBJECT_HANDLE> {
-        let found = self
-            .all
-            .iter()
-            .filter(|object| object.fits(template) && (sees_private || !object.is_private()));
-        found.map(|object| object.handle).collect()
+        let found = self.all.iter().filter(|object| object.fits(template));
+        found.filter_map(|object| object.handle_in(sight)).collect()
     }
 }
+
+/// The bits of a handle that have the number of logouts, above those of the object and below those of the slot. The number
+/// repeats after 16 million logouts.
+const LOGOUTS: CK_OBJECT_HANDLE = ((1 << LOGOUT_BITS) - 1) << OBJECT_BITS;
+const LOGOUT_BITS: u32 = 24;
+/// The lowest bits of a handle tell the objects of a token apart.
+const OBJECT_BITS: u32 = 28;
+/// The slot is above these bits of a handle, so that no token knows the handles of another.
+pub(crate) const HANDLE_BITS: u32 = LOGOUT_BITS + OBJECT_BITS;

@@ -158,7 +158,7 @@ impl Session {
     fn key(&self, handle: CK_OBJECT_HANDLE, class: CK_OBJECT_CLASS) -> Result<Arc<Key>, CK_RV> {
         let objects = self.objects();
         let object = objects
-            .get(handle, self.token.sees_private())
+            .get(handle, self.token.sight())
             .ok_or(CKR_KEY_HANDLE_INVALID)?;
         let key = object.key.as_ref().ok_or(CKR_KEY_HANDLE_INVALID)?;
         match object.class == class {
@@ -193,7 +193,7 @@ impl Session {
     pub(crate) fn find_begin(&self, template: &[(CK_ATTRIBUTE_TYPE, &[u8])]) -> Result<(), CK_RV> {
         let mut active = self.active();
         free(&active.found)?;
-        let found = self.objects().find(template, self.token.sees_private());
+        let found = self.objects().find(template, self.token.sight());
         begin(&mut active.found, found.into_iter());
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, TryLockError};
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use crate::attributes::{self, Certificate};
 use crate::config::TokenConfig;
 use crate::files::{self, Files, Seen};
 use crate::key::Key;
-use crate::objects::{Object, Objects};
+use crate::objects::{HANDLE_BITS, Object, Objects, Sight};
 use crate::report::tell;
 
 /// A token, which is always in its slot.
@@ -25,7 +25,8 @@ pub(crate) struct Token {
     pub(crate) label: String,
     source: Source,
     pin: Option<Zeroizing<String>>,
-    is_logged_in: AtomicBool,
+    /// How often the user was logged in or out: odd while the user is logged in.
+    logins: AtomicU64,
     /// Sessions open, and those of them that may write.
     pub(crate) sessions: AtomicUsize,
     pub(crate) writing_sessions: AtomicUsize,
@@ -65,7 +66,7 @@ impl Token {
             },
             label: config.label,
             pin: config.pin,
-            is_logged_in: AtomicBool::new(false),
+            logins: AtomicU64::new(0),
             sessions: AtomicUsize::new(0),
             writing_sessions: AtomicUsize::new(0),
             objects: RwLock::default(),
@@ -79,17 +80,22 @@ impl Token {
     }
 
     pub(crate) fn is_logged_in(&self) -> bool {
-        self.is_logged_in.load(Ordering::Acquire)
+        is_in(self.logins.load(Ordering::Acquire))
     }
 
-    /// Whether private keys are shown.
-    pub(crate) fn sees_private(&self) -> bool {
-        !self.has_pin() || self.is_logged_in()
+    /// Returns what programs see: private keys only while the user is logged in, if there is a PIN.
+    pub(crate) fn sight(&self) -> Sight {
+        let logins = self.logins.load(Ordering::Acquire);
+        Sight {
+            is_private: !self.has_pin() || is_in(logins),
+            logouts: logins / 2,
+        }
     }
 
     /// Logs the user in. Without a PIN in the configuration, any will do.
     pub(crate) fn log_in(&self, pin: &[u8]) -> Result<(), CK_RV> {
-        if self.is_logged_in() {
+        let logins = self.logins.load(Ordering::Acquire);
+        if is_in(logins) {
             return Err(CKR_USER_ALREADY_LOGGED_IN);
         }
         let is_right = match &self.pin {
@@ -99,17 +105,27 @@ impl Token {
         if !is_right {
             return Err(CKR_PIN_INCORRECT);
         }
-        match self.is_logged_in.swap(true, Ordering::AcqRel) {
-            true => Err(CKR_USER_ALREADY_LOGGED_IN),
-            false => Ok(()),
+        let stepped = self.step(logins).map(drop);
+        stepped.map_err(|_| CKR_USER_ALREADY_LOGGED_IN)
+    }
+
+    /// Logs the user out. The handles of private objects end with the login (PKCS#11 3.0, 5.6.9).
+    pub(crate) fn log_out(&self) -> Result<(), CK_RV> {
+        let logins = self.logins.load(Ordering::Acquire);
+        match is_in(logins) {
+            true => self
+                .step(logins)
+                .map(drop)
+                .map_err(|_| CKR_USER_NOT_LOGGED_IN),
+            false => Err(CKR_USER_NOT_LOGGED_IN),
         }
     }
 
-    pub(crate) fn log_out(&self) -> Result<(), CK_RV> {
-        match self.is_logged_in.swap(false, Ordering::AcqRel) {
-            true => Ok(()),
-            false => Err(CKR_USER_NOT_LOGGED_IN),
-        }
+    /// Counts a login or logout, unless another thread was faster.
+    fn step(&self, logins: u64) -> Result<u64, u64> {
+        let (next, order) = (logins + 1, Ordering::AcqRel);
+        self.logins
+            .compare_exchange(logins, next, order, Ordering::Acquire)
     }
 
     pub(crate) fn objects(&self) -> Arc<Objects> {
@@ -285,6 +301,9 @@ impl Token {
     }
 }
 
-/// The slot is above these bits of an object's handle, so that no token knows the handles of another.
-const HANDLE_BITS: u32 = 32;
+/// Whether the user is logged in after so many logins and logouts.
+fn is_in(logins: u64) -> bool {
+    logins % 2 == 1
+}
+
 const READS_APART: Duration = Duration::from_secs(1);

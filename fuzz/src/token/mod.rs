@@ -3,7 +3,7 @@
 //!
 //! Checked for each call: only closed sessions are reported as closed. The module writes nothing past the end of a buffer; if
 //! a buffer is too small, it reports the length and the operation goes on. A session shows no object of another token, and no
-//! private object before the login. Verification accepts exactly what was signed. No panic reaches the caller.
+//! private object before the login or by a handle of an earlier one. Verification accepts exactly what was signed. No panic reaches the caller.
 #![allow(unsafe_code)]
 
 mod module;
@@ -17,7 +17,7 @@ use cryptoki_sys::*;
 use self::module::{LOCKED, MODULE, PIN, TOKENS, attribute, call};
 
 fuzz_target!(|input: Input| {
-    let mut program = Program::default();
+    let mut program = Program::new();
     for step in input.steps.into_iter().take(STEPS_MAX) {
         program.take(step);
     }
@@ -96,13 +96,22 @@ struct Session {
     is_open: bool,
 }
 
-#[derive(Default)]
 struct Program {
     sessions: Vec<Session>,
     is_logged_in: [bool; TOKENS],
+    /// The handles of the private keys, as of the last login.
+    private: Vec<CK_OBJECT_HANDLE>,
 }
 
 impl Program {
+    fn new() -> Self {
+        Self {
+            sessions: Vec::new(),
+            is_logged_in: [false; TOKENS],
+            private: MODULE.pairs.iter().map(|pair| pair.private).collect(),
+        }
+    }
+
     fn take(&mut self, step: Step) {
         match step {
             Step::Open(slot, flags) => self.open(slot.into(), flags),
@@ -245,27 +254,34 @@ impl Program {
                 "{done:#x}"
             );
             self.is_logged_in[token] |= done == CKR_OK;
+            if done == CKR_OK && token == LOCKED {
+                let now = MODULE.private_of(handle, &self.private);
+                for ((pair, now), earlier) in MODULE.pairs.iter().zip(&now).zip(&self.private) {
+                    assert_eq!(now == earlier, pair.token != LOCKED);
+                }
+                self.private = now;
+            }
         }
     }
 
     /// Whether a session of a token may use an object.
     fn may_use(&self, token: usize, object: CK_OBJECT_HANDLE) -> bool {
-        let is_private = |it: &module::Pair| it.private == object;
-        let mut own = MODULE.pairs.iter().filter(|pair| pair.token == token);
-        match own.find(|pair| is_private(pair) || pair.public == object) {
-            Some(pair) => !is_private(pair) || token != LOCKED || self.is_logged_in[token],
+        let pairs = MODULE.pairs.iter().zip(&self.private);
+        let mut own = pairs.filter(|(pair, _)| pair.token == token);
+        match own.find(|(pair, private)| **private == object || pair.public == object) {
+            Some((_, private)) => *private != object || token != LOCKED || self.is_logged_in[token],
             None => false,
         }
     }
 
-    fn object(which: Which) -> CK_OBJECT_HANDLE {
+    fn object(&self, which: Which) -> CK_OBJECT_HANDLE {
         match which {
             Which::Of(number) => {
-                let pair = &MODULE.pairs[usize::from(number / 2) % MODULE.pairs.len()];
+                let place = usize::from(number / 2) % MODULE.pairs.len();
                 if number % 2 == 0 {
-                    pair.private
+                    self.private[place]
                 } else {
-                    pair.public
+                    MODULE.pairs[place].public
                 }
             }
             Which::Number(number) => number,
@@ -311,7 +327,7 @@ impl Program {
 
     fn attributes(&self, which: Which, object: Which, wanted: &[(u8, Room)]) {
         let (handle, open) = self.session(which);
-        let object = Self::object(object);
+        let object = self.object(object);
         let mut memory: Vec<_> = wanted
             .iter()
             .take(8)
@@ -352,7 +368,7 @@ impl Program {
 
     fn begin(&self, which: Which, kind: Kind, mechanism: u8, parameter: Parameter, key: Which) {
         let (handle, open) = self.session(which);
-        let key = Self::object(key);
+        let key = self.object(key);
         let done = with_mechanism(mechanism_type(mechanism), parameter, |how| match kind {
             Kind::Sign => call!(C_SignInit(handle, how, key)),
             Kind::Verify => call!(C_VerifyInit(handle, how, key)),
@@ -411,15 +427,16 @@ impl Program {
     /// Signs and verifies, with nothing else under way in the session.
     fn sign(&self, which: Which, pair: u8, mut data: Vec<u8>) {
         let (handle, open) = self.session(which);
-        let pair = &MODULE.pairs[usize::from(pair) % MODULE.pairs.len()];
+        let place = usize::from(pair) % MODULE.pairs.len();
+        let (pair, private) = (&MODULE.pairs[place], self.private[place]);
         let Some(token) = Self::judge(open, cancel(handle, CKF_SIGN | CKF_VERIFY)) else {
             return;
         };
         let with = |run: &mut dyn FnMut(*mut CK_MECHANISM) -> CK_RV| {
             with_mechanism(pair.mechanism, Parameter::None, run)
         };
-        let begun = with(&mut |how| call!(C_SignInit(handle, how, pair.private)));
-        let (may_sign, may_verify) = (self.may_use(token, pair.private), token == pair.token);
+        let begun = with(&mut |how| call!(C_SignInit(handle, how, private)));
+        let (may_sign, may_verify) = (self.may_use(token, private), token == pair.token);
         assert_eq!(begun == CKR_OK, may_sign, "{begun:#x}");
         if !may_sign {
             return;

@@ -17,6 +17,8 @@ const KEYS: [&str; 5] = ["RSA", "P-256", "P-521", "Ed25519", "ML-DSA-44"];
 /// The two halves of a key, and a mechanism that signs with it and has no parameter.
 pub(super) struct Pair {
     pub(super) token: usize,
+    id: Vec<u8>,
+    /// The handle of the private key, which ends with the login if the token has a PIN.
     pub(super) private: CK_OBJECT_HANDLE,
     pub(super) public: CK_OBJECT_HANDLE,
     pub(super) mechanism: CK_MECHANISM_TYPE,
@@ -53,6 +55,23 @@ pub(super) static MODULE: LazyLock<Module> = LazyLock::new(|| {
     let pairs = (0..TOKENS).flat_map(|token| pairs(list, token)).collect();
     Module { list, pairs }
 });
+
+impl Module {
+    /// Returns the handle of each private key, now that a user has logged in by `session`. `earlier` are those before.
+    pub(super) fn private_of(
+        &self,
+        session: CK_SESSION_HANDLE,
+        earlier: &[CK_OBJECT_HANDLE],
+    ) -> Vec<CK_OBJECT_HANDLE> {
+        let found = found(self.list, session, CKO_PRIVATE_KEY);
+        let pairs = self.pairs.iter().zip(earlier);
+        let now = pairs.map(|(pair, earlier)| {
+            let of_pair = found.iter().find(|it| it.0 == pair.id);
+            of_pair.map_or(*earlier, |(_, handle, _)| *handle)
+        });
+        now.collect()
+    }
+}
 
 /// Makes the files of the tokens, once for all runs in this place.
 fn keys() -> PathBuf {
@@ -120,6 +139,7 @@ fn pairs(list: &CK_FUNCTION_LIST, token: usize) -> Vec<Pair> {
         .iter()
         .map(|(id, handle, kind)| Pair {
             token,
+            id: id.clone(),
             private: *handle,
             public: public.iter().find(|it| it.0 == *id).unwrap().1,
             mechanism: mechanism(*kind),

@@ -250,7 +250,7 @@ functions! {
     C_GetObjectSize(handle: Handle, object: Key, to: Length) {
         let session = session(handle)?;
         let objects = session.objects();
-        objects.get(object, session.token.sees_private()).ok_or(CKR_OBJECT_HANDLE_INVALID)?;
+        objects.get(object, session.token.sight()).ok_or(CKR_OBJECT_HANDLE_INVALID)?;
         *place(to)? = CK_UNAVAILABLE_INFORMATION;
         Ok(())
     }
@@ -258,7 +258,7 @@ functions! {
     C_GetAttributeValue(handle: Handle, object: Key, to: *mut CK_ATTRIBUTE, count: CK_ULONG) {
         let session = session(handle)?;
         let objects = session.objects();
-        let object = objects.get(object, session.token.sees_private());
+        let object = objects.get(object, session.token.sight());
         show(&object.ok_or(CKR_OBJECT_HANDLE_INVALID)?.attributes, to, count)
     }
 

@@ -204,6 +204,87 @@ fn a_pin_hides_private_keys_until_it_is_given() {
     );
 }
 
+/// The standard says so of C_Logout (PKCS#11 3.0, 5.6.9), and the last session to be closed logs out.
+#[test]
+fn handles_of_private_keys_end_with_the_login() {
+    if is_over(|| {
+        let home = few();
+        let open = home.files_token("").replace("\"files\"", "\"open\"");
+        home.configure(&format!("{}{open}", home.files_token("pin = \"1234\"")));
+        home
+    }) {
+        return;
+    }
+    let module = Module::initialized();
+    let login = |session| {
+        let pin = b"1234".as_ptr().cast_mut();
+        assert_eq!(call!(module, C_Login, session, CKU_USER, pin, 4), CKR_OK);
+    };
+    let is_seen = |session, key| {
+        let mut attribute = bytes(CKA_LABEL, &[]);
+        attribute.pValue = null_mut();
+        call!(module, C_GetAttributeValue, session, key, &mut attribute, 1) == CKR_OK
+    };
+    let begin_search = |session| {
+        assert_eq!(
+            call!(module, C_FindObjectsInit, session, null_mut(), 0),
+            CKR_OK
+        );
+    };
+    let (session, other) = (module.session(0), module.session(0));
+    let public = module.object(session, CKO_PUBLIC_KEY, "p256");
+    login(session);
+    let mut earlier = Vec::new();
+    for round in 0..4 {
+        let key = module.object(other, CKO_PRIVATE_KEY, "p256");
+        // It is the same one until the end of the login.
+        assert_eq!(module.object(session, CKO_PRIVATE_KEY, "p256"), key);
+        assert_eq!(module.sign(other, key, CKM_ECDSA_SHA256), CKR_OK);
+        assert!(is_seen(other, key));
+        for old in &earlier {
+            let code = module.sign(other, *old, CKM_ECDSA_SHA256);
+            assert_eq!(code, CKR_KEY_HANDLE_INVALID, "{round}");
+            assert!(!is_seen(session, *old), "{round}");
+            assert_eq!(
+                call!(module, C_GetObjectSize, session, *old, &mut 0),
+                CKR_OBJECT_HANDLE_INVALID
+            );
+        }
+        assert!(!earlier.contains(&key));
+        earlier.push(key);
+        begin_search(other);
+        assert_eq!(call!(module, C_Logout, session), CKR_OK);
+        assert!(!is_seen(session, key));
+        login(session);
+        // What was found before the end of the login is not valid either.
+        let (mut handles, mut count) = ([0; 20], 0);
+        let places = handles.as_mut_ptr();
+        assert_eq!(
+            call!(module, C_FindObjects, other, places, 20, &mut count),
+            CKR_OK
+        );
+        assert_eq!(call!(module, C_FindObjectsFinal, other), CKR_OK);
+        assert_eq!(count, 8);
+        let seen = handles[..8].iter().filter(|one| is_seen(other, **one));
+        assert_eq!(seen.count(), 5);
+        assert!(is_seen(session, public));
+    }
+    assert_eq!(call!(module, C_CloseAllSessions, 0), CKR_OK);
+    let session = module.session(0);
+    login(session);
+    for old in earlier {
+        let code = module.sign(session, old, CKM_ECDSA_SHA256);
+        assert_eq!(code, CKR_KEY_HANDLE_INVALID);
+    }
+    assert!(is_seen(session, public));
+    // Without a PIN no key is private.
+    let session = module.session(1);
+    login(session);
+    let key = module.object(session, CKO_PRIVATE_KEY, "p256");
+    assert_eq!(call!(module, C_Logout, session), CKR_OK);
+    assert_eq!(module.sign(session, key, CKM_ECDSA_SHA256), CKR_OK);
+}
+
 /// Keys that come and go are seen by the next session, and others keep their handles.
 #[test]
 fn keys_that_are_replaced_are_seen() {
