@@ -25,8 +25,13 @@ pub(crate) struct Encryption {
     scheme: EncryptionScheme,
     data: Zeroizing<Vec<u8>>,
     is_in_parts: bool,
-    /// The message, if it did not fit where the program wanted it. The program asks again.
-    pub(crate) result: Option<Zeroizing<Vec<u8>>>,
+    kept: Option<Kept>,
+}
+
+/// A message that did not fit where the program wanted it. The program asks again, perhaps for another ciphertext.
+struct Kept {
+    ciphertext: Vec<u8>,
+    message: Zeroizing<Vec<u8>>,
 }
 
 /// A digest.
@@ -109,7 +114,7 @@ impl Encryption {
             scheme,
             data: Zeroizing::default(),
             is_in_parts: false,
-            result: None,
+            kept: None,
         }
     }
 
@@ -139,13 +144,40 @@ impl Encryption {
         self.key.encrypt(&self.scheme, &self.data)
     }
 
-    pub(crate) fn decrypt(&mut self, part: &[u8]) -> Result<Zeroizing<Vec<u8>>, CK_RV> {
-        if let Some(result) = self.result.take() {
-            return Ok(result);
+    /// Returns the length of the message, or a bound of it before it is decrypted.
+    pub(crate) fn message_bytes(&self, whole: &[u8]) -> usize {
+        let ciphertext = self.ciphertext(whole);
+        let kept = self
+            .kept
+            .as_ref()
+            .filter(|kept| kept.ciphertext == ciphertext);
+        kept.map_or(self.bytes_max(), |kept| kept.message.len())
+    }
+
+    /// Decrypts what came in parts, or else `whole`.
+    pub(crate) fn decrypt(&mut self, whole: &[u8]) -> Result<Zeroizing<Vec<u8>>, CK_RV> {
+        let kept = self.kept.take();
+        let ciphertext = self.ciphertext(whole);
+        match kept {
+            Some(kept) if kept.ciphertext == ciphertext => Ok(kept.message),
+            _ if ciphertext.len() > self.bytes_max() => Err(CKR_ENCRYPTED_DATA_LEN_RANGE),
+            _ => self.key.decrypt(&self.scheme, ciphertext),
         }
-        match self.update(part) {
-            Ok(()) => self.key.decrypt(&self.scheme, &self.data),
-            Err(_) => Err(CKR_ENCRYPTED_DATA_LEN_RANGE),
+    }
+
+    /// Keeps a message, for a call that asks for the same ciphertext again.
+    pub(crate) fn keep(&mut self, whole: &[u8], message: Zeroizing<Vec<u8>>) {
+        let ciphertext = self.ciphertext(whole).to_vec();
+        self.kept = Some(Kept {
+            ciphertext,
+            message,
+        });
+    }
+
+    fn ciphertext<'a>(&'a self, whole: &'a [u8]) -> &'a [u8] {
+        match self.is_in_parts {
+            true => &self.data,
+            false => whole,
         }
     }
 }

@@ -324,8 +324,7 @@ impl Session {
 
     pub(crate) fn decrypt(&self, data: &[u8], room: Room) -> Result<(), CK_RV> {
         ends(&mut self.active().decryption, |place| {
-            let is_again = place.as_ref().is_some_and(|one| one.result.is_some());
-            whole(!is_again && place.as_ref().is_some_and(Encryption::is_in_parts))?;
+            whole(place.as_ref().is_some_and(Encryption::is_in_parts))?;
             decrypted(place, data, room)
         })
     }
@@ -413,19 +412,16 @@ fn encrypted(place: &mut Option<Encryption>, data: &[u8], room: Room) -> Result<
     }
 }
 
-/// The length of a message is known when it has been decrypted. If it does not fit, it is kept for the next call.
+/// The length of a message is known when it has been decrypted. If it does not fit, it is kept for the next call, which has
+/// to ask for the same one.
 fn decrypted(place: &mut Option<Encryption>, data: &[u8], room: Room) -> Result<(), CK_RV> {
     let decryption = place.as_mut().ok_or(CKR_OPERATION_NOT_INITIALIZED)?;
     if room.is_question() {
-        let bytes = match &decryption.result {
-            Some(message) => message.len(),
-            None => decryption.bytes_max(),
-        };
-        return room.holds(bytes).map(drop);
+        return room.holds(decryption.message_bytes(data)).map(drop);
     }
     let message = decryption.decrypt(data)?;
     if let Err(code) = room.holds(message.len()) {
-        decryption.result = Some(message);
+        decryption.keep(data, message);
         return Err(code);
     }
     *place = None;

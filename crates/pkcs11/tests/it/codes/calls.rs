@@ -417,3 +417,172 @@ fn a_buffer_that_is_too_small_costs_nothing() {
     assert_eq!(length, 32);
     assert_eq!(digest(&mut length), CKR_OK);
 }
+
+/// The calls that ask again pass another message or ciphertext than the one before.
+#[test]
+fn a_result_is_that_of_the_last_call() {
+    if is_over(few) {
+        return;
+    }
+    let module = Module::initialized();
+    let session = module.session(0);
+    let public = module.object(session, CKO_PUBLIC_KEY, "rsa");
+    let private = module.object(session, CKO_PRIVATE_KEY, "rsa");
+    let (first, second) = (*b"the first message", *b"another");
+    let seal = |message: &[u8]| {
+        let mut sealed = vec![0; 256];
+        let mut how = mechanism(CKM_RSA_PKCS);
+        assert_eq!(
+            call!(module, C_EncryptInit, session, &mut how, public),
+            CKR_OK
+        );
+        let data = message.as_ptr().cast_mut();
+        let bytes = message.len() as CK_ULONG;
+        let mut length = 256;
+        let out = sealed.as_mut_ptr();
+        // One that is too short for another message first.
+        let (other, mut none) = (first.as_ptr().cast_mut(), 0);
+        assert_eq!(
+            call!(module, C_Encrypt, session, other, 17, out, &mut none),
+            CKR_BUFFER_TOO_SMALL
+        );
+        assert_eq!(
+            call!(module, C_Encrypt, session, data, bytes, out, &mut length),
+            CKR_OK
+        );
+        sealed
+    };
+    let (one, two) = (seal(&first), seal(&second));
+    let begin = || {
+        let mut how = mechanism(CKM_RSA_PKCS);
+        assert_eq!(
+            call!(module, C_DecryptInit, session, &mut how, private),
+            CKR_OK
+        );
+    };
+    let whole = |sealed: &[u8], out: *mut u8, length: &mut CK_ULONG| {
+        let data = sealed.as_ptr().cast_mut();
+        call!(module, C_Decrypt, session, data, 256, out, length)
+    };
+    let part = |sealed: &[u8]| {
+        let (data, bytes) = (sealed.as_ptr().cast_mut(), sealed.len() as CK_ULONG);
+        let (mut out, mut length) = ([0; 256], 256);
+        let out = out.as_mut_ptr();
+        call!(
+            module,
+            C_DecryptUpdate,
+            session,
+            data,
+            bytes,
+            out,
+            &mut length
+        )
+    };
+    let last =
+        |out: *mut u8, length: &mut CK_ULONG| call!(module, C_DecryptFinal, session, out, length);
+    let mut out = [0xee; 256];
+    let to = out.as_mut_ptr();
+    let is_too_small = |sealed: &[u8]| {
+        let mut length = 5;
+        assert_eq!(whole(sealed, to, &mut length), CKR_BUFFER_TOO_SMALL);
+        assert_eq!(length, 17);
+    };
+
+    // Another ciphertext, whose length is not that of the first message either.
+    begin();
+    is_too_small(&one);
+    let mut length = 0;
+    assert_eq!(whole(&two, null_mut(), &mut length), CKR_OK);
+    assert_eq!(length, 256);
+    assert_eq!(whole(&two, to, &mut length), CKR_OK);
+    assert_eq!((length, &out[..7]), (7, &second[..]));
+    // The first one again, with the second between.
+    begin();
+    is_too_small(&one);
+    length = 6;
+    assert_eq!(whole(&two, to, &mut length), CKR_BUFFER_TOO_SMALL);
+    assert_eq!(length, 7);
+    is_too_small(&one);
+    length = 17;
+    assert_eq!(whole(&one, to, &mut length), CKR_OK);
+    assert_eq!((length, &out[..17]), (17, &first[..]));
+
+    // A message of one call is none of parts.
+    begin();
+    is_too_small(&one);
+    (out, length) = ([0xee; 256], 256);
+    assert_ne!(last(to, &mut length), CKR_OK);
+    assert_eq!(out, [0xee; 256]);
+    begin();
+    is_too_small(&one);
+    assert_eq!(part(&two), CKR_OK);
+    length = 256;
+    assert_eq!(last(to, &mut length), CKR_OK);
+    assert_eq!((length, &out[..7]), (7, &second[..]));
+    // Nor is a message of parts one of a call, or of more parts.
+    for more in [false, true] {
+        begin();
+        assert_eq!(part(&one[..100]), CKR_OK);
+        assert_eq!(part(&one[100..]), CKR_OK);
+        length = 5;
+        assert_eq!(last(to, &mut length), CKR_BUFFER_TOO_SMALL);
+        assert_eq!(length, 17);
+        (out, length) = ([0xee; 256], 256);
+        match more {
+            false => assert_eq!(whole(&two, to, &mut length), CKR_OPERATION_ACTIVE),
+            true => assert_ne!(part(&two[..1]), CKR_OK),
+        }
+        assert_eq!(last(to, &mut length), CKR_OPERATION_NOT_INITIALIZED);
+        assert_eq!(out, [0xee; 256]);
+    }
+    begin();
+    assert_eq!(part(&one), CKR_OK);
+    length = 5;
+    assert_eq!(last(to, &mut length), CKR_BUFFER_TOO_SMALL);
+    assert_eq!(last(to, &mut length), CKR_OK);
+    assert_eq!((length, &out[..17]), (17, &first[..]));
+
+    // Signatures and digests are computed when they fit.
+    let sign = |before: Option<&[u8]>| {
+        assert_eq!(
+            module.sign_init(session, private, CKM_SHA256_RSA_PKCS),
+            CKR_OK
+        );
+        let (mut signature, mut length) = ([0; 256], 0);
+        let out = signature.as_mut_ptr();
+        if let Some(before) = before {
+            let (data, bytes) = (before.as_ptr().cast_mut(), before.len() as CK_ULONG);
+            for out in [null_mut(), out] {
+                call!(module, C_Sign, session, data, bytes, out, &mut length);
+                length = 255;
+            }
+        }
+        length = 256;
+        let data = second.as_ptr().cast_mut();
+        assert_eq!(
+            call!(module, C_Sign, session, data, 7, out, &mut length),
+            CKR_OK
+        );
+        signature
+    };
+    assert_eq!(sign(Some(&first)), sign(None));
+    let digest = |before: Option<&[u8]>| {
+        let mut how = mechanism(CKM_SHA256);
+        assert_eq!(call!(module, C_DigestInit, session, &mut how), CKR_OK);
+        let (mut digest, mut length) = ([0; 32], 0);
+        let out = digest.as_mut_ptr();
+        if let Some(before) = before {
+            let (data, bytes) = (before.as_ptr().cast_mut(), before.len() as CK_ULONG);
+            let code = call!(module, C_Digest, session, data, bytes, out, &mut length);
+            assert_eq!(code, CKR_BUFFER_TOO_SMALL);
+        }
+        length = 32;
+        let data = second.as_ptr().cast_mut();
+        assert_eq!(
+            call!(module, C_Digest, session, data, 7, out, &mut length),
+            CKR_OK
+        );
+        digest
+    };
+    assert_eq!(digest(Some(&first)), digest(None));
+}
