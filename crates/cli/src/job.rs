@@ -70,6 +70,9 @@ impl Job {
         self.progress.clear();
         result?;
         self.interrupt.check()?;
+        if !self.output.is_file(&self.input.file) {
+            self.input.check_unchanged()?;
+        }
         self.output.commit(false)
     }
 }

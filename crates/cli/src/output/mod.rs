@@ -293,19 +293,21 @@ impl Output {
 
     /// Fails if every write would lengthen `input`.
     pub(crate) fn check_apart_from(&self, input: &File) -> Result<(), Failure> {
-        let grows = self.is_regular
-            && !self.is_positional
-            && match (self.file().metadata(), input.metadata()) {
-                (Ok(one), Ok(other)) => is_same(&one, &other),
-                _ => false,
-            };
-        if grows {
+        if self.is_regular && !self.is_positional && self.is_file(input) {
             return Err(Failure::usage(format!(
                 "{}: would be appended to its own INPUT without end: write to another file",
                 self.name
             )));
         }
         Ok(())
+    }
+
+    /// Whether it is the file `input`, which is written in place then.
+    pub(crate) fn is_file(&self, input: &File) -> bool {
+        match (self.file().metadata(), input.metadata()) {
+            (Ok(one), Ok(other)) => is_same(&one, &other),
+            _ => false,
+        }
     }
 
     /// Whether it was empty at the start.

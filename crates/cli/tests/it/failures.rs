@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -165,6 +166,39 @@ fn a_file_is_not_appended_to_itself() {
         .unwrap();
     assert_fails(&ends_soon(child), 2, &["standard output", "its own INPUT"]);
     assert_eq!(fs::read(&file).unwrap(), noise(100));
+}
+
+/// The format has no authentication, so nothing else would show that the output is a mix.
+#[test]
+fn an_input_that_is_written_to_meanwhile_gives_no_output() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, output) = (directory.path().join("in"), directory.path().join("out"));
+    let file = fs::File::create(&path).unwrap();
+    // Long enough to be changed before its end is read.
+    file.set_len(1 << 30).unwrap();
+    for (command, at, bytes) in [("enc", 1 << 30, 1), ("enc", 0, 3), ("dec", 5, 2)] {
+        let mut child = oarlock()
+            .args([command, "--cipher", "aes-256-ctr", "-K", KEY, "--iv", IV])
+            .arg(&path)
+            .arg("-o")
+            .arg(&output)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        until_at_work(directory.path());
+        file.write_all_at(&[1; 4][..bytes], at).unwrap();
+        assert!(child.try_wait().unwrap().is_none(), "ended at once");
+        assert_fails(&ends_soon(child), 1, &["in: changed while it was read"]);
+        assert!(!output.exists(), "{command}");
+    }
+    // The command itself may write to it.
+    fs::write(&path, noise(100_000)).unwrap();
+    let both = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    let mut enc = enc(256, IV);
+    let child = enc.arg(&path).stdout(both).stderr(Stdio::piped());
+    let result = ends_soon(child.spawn().unwrap());
+    assert!(result.status.success(), "{}", stderr(&result));
+    assert_eq!(fs::read(&path).unwrap(), openssl(256, IV, &noise(100_000)));
 }
 
 #[test]
