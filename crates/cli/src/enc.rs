@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 use std::num::NonZeroU32;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use oarlock::Algorithm;
@@ -19,7 +19,7 @@ use crate::interrupt::Interrupt;
 use crate::job::{Job, Threads, refused};
 use crate::keys::{self, Secret};
 use crate::options;
-use crate::output::Target;
+use crate::output::{Needed, Target};
 use crate::passphrase::{self, Given, Source};
 use crate::progress::{Progress, When};
 use crate::terminal::Asker;
@@ -129,7 +129,7 @@ fn run(args: &Args, direction: Direction, is_legacy: bool) -> Result<(), Failure
     let input = Input::open(args.input.as_deref())?;
     // Files whose opening may block are opened before signals are caught. Files that must be removed are opened afterwards.
     let target = Target::find(args.output.as_deref())?;
-    args.check_apart(&target, source.as_ref())?;
+    target.check_apart(&args.needed(source.as_ref()))?;
     if direction == Direction::Encrypt {
         target.check_takes_ciphertext()?;
     }
@@ -228,19 +228,13 @@ impl Args {
         )
     }
 
-    /// Fails if the output would replace the file of the key or passphrase.
-    fn check_apart(&self, target: &Target, passphrase: Option<&Source>) -> Result<(), Failure> {
-        let is_output = |path: Option<&Path>| path.is_some_and(|path| target.is_file(path));
-        let what = if is_output(self.key_file.as_deref()) {
-            "the key file: the key"
-        } else if is_output(passphrase.and_then(Source::path)) {
-            "the passphrase file: the passphrase"
-        } else {
-            return Ok(());
-        };
-        Err(Failure::usage(format!(
-            "-o names {what} would be lost: give another name"
-        )))
+    /// Returns the files of the key and the passphrase.
+    fn needed(&self, passphrase: Option<&Source>) -> Vec<Needed> {
+        let key = self.key_file.as_ref();
+        let key = key.map(|path| Needed::new("the key file", path));
+        key.into_iter()
+            .chain(passphrase.and_then(Source::needed))
+            .collect()
     }
 }
 

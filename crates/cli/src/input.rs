@@ -95,6 +95,11 @@ impl Input {
         }
     }
 
+    /// Returns the device and inode of the file.
+    pub(crate) fn identity(&self) -> (u64, u64) {
+        (self.opened.dev(), self.opened.ino())
+    }
+
     /// Removes the file, unless another file now has its name or it was written to since it was opened.
     pub(crate) fn remove(&self) -> Result<(), Failure> {
         let Some(place) = &self.place else {
@@ -104,7 +109,7 @@ impl Input {
         let fail = |what: &str| Failure::new(format!("{}: not removed: {what}", self.name));
         match place.look() {
             Ok(now) if kind(&now).is_symlink() => Err(fail("its name is a symbolic link")),
-            Ok(now) if identity(&now) != (self.opened.dev(), self.opened.ino()) => {
+            Ok(now) if identity(&now) != self.identity() => {
                 Err(fail("another file now has its name"))
             }
             _ => {

@@ -37,14 +37,15 @@ pub(crate) fn public(path: &Path) -> Result<PublicKey, Failure> {
         .map_err(|error| of(path, &error.to_string()))
 }
 
-/// Reads a public key, or the public half of a private key.
-pub(crate) fn public_half(path: &Path) -> Result<PublicKey, Failure> {
+/// Reads a public key, or the public half of a private key. Returns also whether it is a private key.
+pub(crate) fn public_half(path: &Path) -> Result<(PublicKey, bool), Failure> {
     let text = read(path)?;
     let is_private = text.windows(PRIVATE.len()).any(|part| part == PRIVATE);
-    if is_private {
-        return private(path).map(|key| key.public_key().clone());
-    }
-    public(path)
+    let key = match is_private {
+        true => private(path)?.public_key().clone(),
+        false => public(path)?,
+    };
+    Ok((key, is_private))
 }
 
 /// Reads the first [`BYTES_MAX`] bytes of a file, which is all of a key.

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 #[cfg(feature = "age")]
 use age::{
@@ -18,6 +18,7 @@ use rustix::fs::OFlags;
 use zeroize::Zeroizing;
 
 use crate::failure::{Failure, reason};
+use crate::output::Needed;
 use crate::terminal::{Asker, NoAnswer};
 
 /// Options that give a passphrase to scripts.
@@ -106,11 +107,15 @@ impl Source {
         })
     }
 
-    pub(crate) fn path(&self) -> Option<&Path> {
-        match self {
-            Self::File(path) => Some(path),
-            _ => None,
-        }
+    /// Returns the file of the passphrase, also that of a descriptor.
+    pub(crate) fn needed(&self) -> Option<Needed> {
+        let path = match self {
+            Self::File(path) => path.clone(),
+            Self::Descriptor(number) => format!("/dev/fd/{number}").into(),
+            Self::Stdin => "-".into(),
+            Self::Environment(_) | Self::Wrong(_) => return None,
+        };
+        Some(Needed::new("the passphrase file", path))
     }
 
     pub(crate) fn is_stdin(&self) -> bool {

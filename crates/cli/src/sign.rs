@@ -1,8 +1,6 @@
 //! The `oarlock sign` subcommand.
 
-use std::fs;
 use std::io::{IsTerminal as _, Write as _};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use oarlock::keys::PublicKey;
@@ -11,7 +9,7 @@ use oarlock_net::proto;
 
 use crate::failure::Failure;
 use crate::key_files;
-use crate::output::{Naming, Target};
+use crate::output::{Naming, Needed, Target};
 use crate::remote::scheme::Scheme;
 use crate::remote::{Access, public, refused};
 
@@ -70,8 +68,8 @@ Verify the signature with oarlock or with openssl:
   openssl dgst -sha256 -verify web.pub.pem -signature letter.sig letter.txt";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    refuse_to_replace(args.input.as_deref(), args.output.as_deref())?;
     let target = Target::find(args.output.as_deref())?;
+    target.check_apart(&args.needed())?;
     if args.output.is_none() && std::io::stdout().is_terminal() && !args.hex {
         return Err(Failure::usage(
             "standard output is a terminal, and the signature is binary: name a file with -o, or give --hex",
@@ -101,18 +99,15 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     output.commit(false)
 }
 
-/// Refuses to replace the signed file by the signature, which would be of no use without it.
-fn refuse_to_replace(input: Option<&Path>, output: Option<&Path>) -> Result<(), Failure> {
-    let file = |path: Option<&Path>| {
-        let metadata = fs::metadata(path?).ok()?;
-        metadata.is_file().then(|| (metadata.dev(), metadata.ino()))
-    };
-    match (output, file(input)) {
-        (Some(path), Some(input)) if file(output) == Some(input) => Err(Failure::usage(format!(
-            "{}: is the file to sign: name another with -o",
-            path.display()
-        ))),
-        _ => Ok(()),
+impl Args {
+    /// Returns the files that it reads. The signature would be of no use without the file that it signs.
+    fn needed(&self) -> Vec<Needed> {
+        let mut needed = self.access.needed();
+        if self.digest.is_none() {
+            let input = self.input.as_deref().unwrap_or(Path::new("-"));
+            needed.push(Needed::new("the file to sign", input));
+        }
+        needed
     }
 }
 

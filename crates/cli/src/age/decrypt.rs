@@ -21,6 +21,7 @@ use crate::failure::Failure;
 use crate::folder::Place;
 use crate::input::Input;
 use crate::job::refused;
+use crate::output::Needed;
 use crate::passphrase::{self, Given, Passphrase};
 
 #[derive(clap::Args)]
@@ -63,7 +64,7 @@ names, 128 and its number after a signal.";
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     // A range of a file does not get the output name of the whole file.
     let is_part = args.range.is_some() && args.common.inputs.len() == 1;
-    let call = Call::new(&args.common, is_part)?;
+    let call = Call::new(&args.common, args.needed()?, is_part)?;
     let given = args.given.read(args.common.reads_stdin())?;
     let ui = Ui::new(call.asker(), given.clone());
     let keys = || identities(&call, args, &ui);
@@ -87,6 +88,21 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             let decrypt = Decrypt::new(&call, args, Keys::new(&call, args, given, keys()?));
             many::run_on_one_thread(&call, &decrypt)
         }
+    }
+}
+
+impl Args {
+    /// Returns the files that it reads besides the inputs.
+    fn needed(&self) -> Result<Vec<Needed>, Failure> {
+        let identities = self.identity.iter();
+        let mut needed: Vec<_> = identities
+            .map(|file| Needed::new("the identity file", file))
+            .collect();
+        let source = self.given.source(self.common.reads_stdin())?;
+        needed.extend(source.and_then(|source| source.needed()));
+        #[cfg(feature = "servers")]
+        needed.extend(self.remote.needed());
+        Ok(needed)
     }
 }
 

@@ -15,6 +15,7 @@ use crate::failure::Failure;
 use crate::folder::Place;
 use crate::input::Input;
 use crate::job::refused;
+use crate::output::Needed;
 use crate::passphrase::{self, Given};
 
 #[derive(clap::Args)]
@@ -63,7 +64,7 @@ names, 128 and its number after a signal.";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.check()?;
-    let call = Call::new(&args.common, false)?;
+    let call = Call::new(&args.common, args.needed()?, false)?;
     if call.is_many {
         many::check_one(&call, |input| output_name(input, true))?;
         let encrypt = Encrypt {
@@ -86,6 +87,20 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 impl Args {
     fn has_recipients(&self) -> bool {
         !(self.recipient.is_empty() && self.recipients_file.is_empty() && self.identity.is_empty())
+    }
+
+    /// Returns the files that it reads besides the inputs.
+    fn needed(&self) -> Result<Vec<Needed>, Failure> {
+        let has_others = !(self.recipient.is_empty() && self.recipients_file.is_empty());
+        let identities = self.identity.iter().map(|file| {
+            let identity = Needed::new("the identity file", file);
+            identity.only_key(!has_others)
+        });
+        let recipients = self.recipients_file.iter();
+        let recipients = recipients.map(|file| Needed::new("the file of recipients", file));
+        let source = self.given.source(self.common.reads_stdin())?;
+        let passphrase = source.and_then(|source| Some(source.needed()?.only_key(true)));
+        Ok(identities.chain(recipients).chain(passphrase).collect())
     }
 
     /// Checks that the arguments fit together, before any file is opened.

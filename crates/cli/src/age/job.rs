@@ -13,7 +13,8 @@ use crate::folder::{Place, is_for_folder};
 use crate::input::Input;
 use crate::interrupt::Interrupt;
 use crate::job::{Threads, failed};
-use crate::output::{Naming, Output, Target, Wanted, is_open_file};
+use crate::output::apart::check_removed;
+use crate::output::{Naming, Needed, Output, Target, Wanted, is_open_file};
 use crate::progress::{Progress, When};
 use crate::terminal::Asker;
 use crate::{options, stdout};
@@ -120,6 +121,8 @@ pub(super) struct Call<'a> {
     pub(super) accelerator: Accelerator,
     pub(super) interrupt: Interrupt,
     pub(super) progress: Progress,
+    /// The files that it reads besides the inputs.
+    pub(super) needed: Vec<Needed>,
 }
 
 /// The threads that work on a file.
@@ -155,8 +158,13 @@ pub(super) struct FileJob<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// Prepares the invocation. `is_part` means a range of one file, whose output never gets a name by default.
-    pub(super) fn new(args: &'a Common, is_part: bool) -> Result<Self, Failure> {
+    /// Prepares the invocation, which reads the files `needed` besides the inputs. `is_part` means a range of one file, whose
+    /// output never gets a name by default.
+    pub(super) fn new(
+        args: &'a Common,
+        needed: Vec<Needed>,
+        is_part: bool,
+    ) -> Result<Self, Failure> {
         let is_many = args.is_many() && !is_part;
         if args.json {
             stdout::check_open()?;
@@ -174,6 +182,7 @@ impl<'a> Call<'a> {
             accelerator: options::build(options)?,
             interrupt: Interrupt::catch(on_stdout)?,
             progress: Progress::new(args.progress, None, on_stdout),
+            needed,
         })
     }
 
@@ -207,6 +216,9 @@ impl<'a> Call<'a> {
         if self.args.preserve {
             target.set_rights_of(&input.file)?;
         }
+        if self.args.rm {
+            check_removed(input.identity(), &input.name, &self.needed)?;
+        }
         let naming = match self.args.force {
             true => Naming::Replace,
             false => Naming::New,
@@ -230,6 +242,7 @@ impl<'a> Call<'a> {
             Destination::Path(path) => Target::find(path),
             Destination::Place(place) => Target::at(place),
         }?;
+        target.check_apart(&self.needed)?;
         if content == Content::Ciphertext {
             target.check_takes_ciphertext()?;
         }

@@ -18,6 +18,7 @@ use super::walk::{Entry, Kind, Source, Walk};
 use crate::failure::{Failure, note, reason};
 use crate::folder::{Place, identity, kind, names};
 use crate::input::Input;
+use crate::output::apart::check_entry;
 use crate::stdout;
 
 /// The work to do for each file.
@@ -331,6 +332,9 @@ impl<'a, W: Work> Batch<'a, W> {
             .folder(below.parent().unwrap_or(Path::new("")))
             .map_err(|error| no_directory(output, &error))?;
         let own = below.file_name().unwrap_or_default();
+        if let Ok(there) = folder.look(own) {
+            check_entry(&there, &output.display().to_string(), &self.call.needed)?;
+        }
         let make = || match folder.make_link(&target, own) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 let there = folder.look(own)?;

@@ -3,6 +3,7 @@
 use oarlock_net::client::RemoteIdentity;
 
 use crate::failure::Failure;
+use crate::output::Needed;
 use crate::remote::Access;
 
 #[derive(clap::Args)]
@@ -20,6 +21,11 @@ pub(super) struct Remote {
 }
 
 impl Remote {
+    /// Returns the files that the options name.
+    pub(super) fn needed(&self) -> Vec<Needed> {
+        self.access.needed()
+    }
+
     /// Connects to the servers, if any are named.
     pub(super) fn identity(&self) -> Result<Option<RemoteIdentity>, Failure> {
         let Some(key) = &self.key else {

@@ -1,6 +1,7 @@
 //! Outputs. A file gets its name when it is complete. Until then it is a temporary file in the same folder, which is removed
 //! if anything goes wrong.
 
+pub(crate) mod apart;
 mod rights;
 mod shown;
 
@@ -14,8 +15,9 @@ use rustix::fs::{Access, AtFlags, OFlags, accessat};
 use rustix::io::Errno;
 
 use crate::failure::{Failure, note, reason};
-use crate::folder::{Place, Temporary, identity, is_for_folder, kind};
+use crate::folder::{Place, Temporary, is_for_folder, kind};
 use crate::stdout;
+pub(crate) use apart::Needed;
 pub(crate) use rights::Rights;
 use shown::Shown;
 
@@ -173,17 +175,6 @@ impl Target {
                  name a file with -o, or show them all the same with -o -",
             )),
             _ => Ok(()),
-        }
-    }
-
-    /// Whether it is the file at `other`.
-    pub(crate) fn is_file(&self, other: &Path) -> bool {
-        let Self::Named { place, .. } = self else {
-            return false;
-        };
-        match (place.look(), fs::metadata(other)) {
-            (Ok(one), Ok(other)) => identity(&one) == (other.dev(), other.ino()),
-            _ => false,
         }
     }
 

@@ -24,6 +24,7 @@ use oarlock_net::proto;
 use oarlock_net::tls::TlsFiles;
 
 use crate::failure::Failure;
+use crate::output::Needed;
 
 /// How a client shows who it is, and what it expects of the servers.
 #[derive(clap::Args)]
@@ -106,6 +107,28 @@ impl Access {
     /// Returns the file of a private key, whatever it is for.
     pub(crate) fn private_key(&self) -> Option<&Path> {
         self.private_key.as_deref()
+    }
+
+    /// Returns the files that the options name.
+    pub(crate) fn needed(&self) -> Vec<Needed> {
+        let folder = self.pki.as_deref();
+        let of_folder = |name: &str| folder.map(|folder| folder.join(name));
+        let given = |path: &Option<PathBuf>, name: &str| path.clone().or_else(|| of_folder(name));
+        let files = [
+            (
+                "the private key",
+                given(&self.private_key, &format!("{}.key", self.client)),
+            ),
+            (
+                "the certificate",
+                given(&self.certificate, &format!("{}.pem", self.client)),
+            ),
+            ("the certificate of the CA", given(&self.ca, "ca.pem")),
+        ];
+        let files = files.into_iter();
+        files
+            .filter_map(|(what, path)| Some(Needed::new(what, path?)))
+            .collect()
     }
 
     /// Refuses options that only a server needs, if no server is named.

@@ -8,7 +8,7 @@ use oarlock_local::relay::Reference;
 use super::{Access, listed, public};
 use crate::failure::{Failure, printable, reason};
 use crate::key_files;
-use crate::output::{Naming, Target};
+use crate::output::{Naming, Needed, Target};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -48,9 +48,16 @@ Examples:
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let target = Target::find(args.output.as_deref())?;
+    target.check_apart(&args.access.needed())?;
     let fail = |error: &dyn std::fmt::Display| Failure::new(format!("the public key: {error}"));
     let key = match (&args.input, &args.key) {
-        (Some(path), _) => key_files::public_half(path)?,
+        (Some(path), _) => match key_files::public_half(path)? {
+            (key, false) => key,
+            (key, true) => {
+                target.check_apart(&[Needed::new("the private key", path)])?;
+                key
+            }
+        },
         (None, Some(id)) => {
             let ask = async |client| listed(&client, id).await;
             let key = args.access.ask(&args.remote, ask)?;

@@ -7,7 +7,7 @@
 //! | many files, directories, ranges | `files`, `trees`, `durable` |
 //! | passphrases, typed and given | `passphrases` |
 //! | closed outputs, terminals | `outputs` |
-//! | the rights to an output; hostile files, folders and plugins | `rights`, `hostile` |
+//! | the rights to an output; hostile files, folders and plugins; outputs that would replace a key | `rights`, `hostile`, `apart` |
 //! | `run`, `provider`, `doctor` and the provider's counters | `run`, `stats`, `provider`, `doctor`, `module`, `queries` |
 //! | a program whose processes share memory | `kamailio` |
 //! | programs with TLS libraries of every kind; programs that choose their providers; what a command leaves running |
@@ -31,6 +31,7 @@ mod age_hybrid;
 mod age_peers;
 mod age_vectors;
 mod agreement;
+mod apart;
 mod arguments;
 mod calibration;
 mod choice;

@@ -256,7 +256,7 @@ fn the_passphrase_comes_from_where_it_is_said_to() {
         b"",
     );
     assert_eq!(result.status.code(), Some(2));
-    assert!(stderr(&result).contains("-o names the passphrase file"));
+    assert!(stderr(&result).contains("is the passphrase file, which would be lost"));
     let result = run(env.args(["-K", &KEY[..32], "--iv", IV]), b"");
     assert_fails(&result, 2, &["--pass", "--key"]);
 }
