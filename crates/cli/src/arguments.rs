@@ -1,5 +1,6 @@
 //! Messages for arguments that clap refuses, with what the user may have meant.
 
+use std::error::Error as _;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
 
@@ -7,10 +8,10 @@ use clap::Command;
 use clap::error::{ContextKind, ErrorKind};
 
 use crate::colours;
-use crate::failure::{Failure, without_keys};
+use crate::failure::{Failure, has_private_key, shown, without_keys};
 
 /// Returns why `given`, which begins with the program's name, does not fit `root`. The message repeats a superfluous
-/// argument only if it is an option: it may be a piece of a key.
+/// argument only if it is an option, and no argument that is long: it may be a piece of a key.
 pub(crate) fn refused(error: &clap::Error, root: &Command, given: &[OsString]) -> Failure {
     let called = Called::find(root, given);
     let what = match error.kind() {
@@ -65,7 +66,7 @@ fn told(error: &clap::Error) -> String {
 
 fn invalid_value(error: &clap::Error) -> String {
     let option = values(error, ContextKind::InvalidArg).join(", ");
-    let value = values(error, ContextKind::InvalidValue).join(", ");
+    let value = shown(&values(error, ContextKind::InvalidValue).join(", "));
     let known = values(error, ContextKind::ValidValue).join(", ");
     if value.is_empty() {
         return match known.is_empty() {
@@ -76,10 +77,14 @@ fn invalid_value(error: &clap::Error) -> String {
     if !known.is_empty() {
         return format!("invalid value '{value}' for {option}: choose {known}");
     }
-    let begin = format!("invalid value '{value}' for '{option}': ");
-    let told = told(error);
-    let why = told.strip_prefix(&begin).unwrap_or(&told);
-    format!("invalid value '{value}' for {option}: {}", in_words(why))
+    // What the parser says, without the value that clap puts in front of it.
+    match error.source() {
+        Some(why) => {
+            let why = why.to_string();
+            format!("invalid value '{value}' for {option}: {}", in_words(&why))
+        }
+        None => format!("invalid value '{value}' for {option}"),
+    }
 }
 
 /// Rewords messages of Rust's and clap's number parsers, which mention types and ranges of Rust.
@@ -106,6 +111,7 @@ fn in_words(why: &str) -> String {
 pub(crate) fn unknown_command(command: &Command, word: &str) -> String {
     let tried = command.clone().try_get_matches_from(["", word]).err();
     let nearest = tried.map(|error| values(&error, ContextKind::SuggestedSubcommand));
+    let word = shown(word);
     match nearest.unwrap_or_default().last() {
         Some(nearest) => format!("unknown command {word}: did you mean {nearest}?"),
         None => format!("unknown command {word}"),
@@ -139,6 +145,10 @@ impl<'a> Called<'a> {
 
     fn unknown_argument(&self, error: &clap::Error, given: &[OsString]) -> String {
         let word = values(error, ContextKind::InvalidArg).join(" ");
+        if has_private_key(&word) {
+            return "a private key, which is secret, is no argument: give the name of its file"
+                .into();
+        }
         let option = word.split('=').next().unwrap_or_default();
         if !option.starts_with('-') {
             let mut taken = self.command.get_positionals();
@@ -162,6 +172,7 @@ impl<'a> Called<'a> {
         if let Some(meant) = self.meant_in_age(option) {
             return format!("unknown option {option}: {meant}");
         }
+        let option = shown(option);
         match values(error, ContextKind::SuggestedArg).last() {
             Some(other) => format!("unknown option {option}: did you mean {other}?"),
             None => format!("unknown option {option}"),

@@ -58,7 +58,7 @@ pub(crate) fn note(message: &str) {
 }
 
 fn say(message: &str, style: Style) {
-    let line = printable(&without_identities(&without_numbers(message)));
+    let line = printable(&without_secrets(&without_numbers(message)));
     let name = colours::styled_on_stderr("oarlock:", style);
     // If stderr is closed, nobody can be told.
     let _ = writeln!(io::stderr(), "{name} {line}");
@@ -131,8 +131,58 @@ fn without_numbers(text: &str) -> String {
     shown
 }
 
+/// Returns `text` without private keys and identities, such as one given in place of its file's name.
+pub(crate) fn without_secrets(text: &str) -> String {
+    without_identities(&without_private_keys(text))
+}
+
+/// Returns an argument for a message. A long one is not shown: no option, command or number is so long, but a key is.
+pub(crate) fn shown(argument: &str) -> String {
+    let masked = without_secrets(argument);
+    match masked.chars().count() {
+        0..=SHOWN_CHARACTERS => masked,
+        count => format!("({count} characters, not shown: they may be a key)"),
+    }
+}
+
+/// Whether `text` has the beginning of a private key as a file holds it, as in `-----BEGIN OPENSSH PRIVATE KEY-----`.
+pub(crate) fn has_private_key(text: &str) -> bool {
+    first_private_key(text).is_some()
+}
+
+/// Returns `text` without what stands between the first and the last line of private keys. What has no last line may be a
+/// key to its end.
+fn without_private_keys(text: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = text;
+    while let Some((begin, label)) = first_private_key(rest) {
+        shown.push_str(&rest[..begin]);
+        shown.push_str("...");
+        let last = format!("END {label}");
+        rest = &rest[begin..];
+        rest = rest.find(&last).map_or("", |end| &rest[end..]);
+    }
+    shown + rest
+}
+
+/// Returns where the first private key begins, behind the label of its first line, and that label.
+fn first_private_key(text: &str) -> Option<(usize, &str)> {
+    let mut from = 0;
+    while let Some(at) = text[from..].find(BEGIN) {
+        let label = from + at + BEGIN.len();
+        let is_of_label = |c: char| c == ' ' || c.is_ascii_uppercase() || c.is_ascii_digit();
+        let end = text[label..].find(|c: char| !is_of_label(c));
+        let end = end.map_or(text.len(), |end| label + end);
+        if text[label..end].contains(PRIVATE_KEY) {
+            return Some((end, text[label..end].trim_end()));
+        }
+        from = label;
+    }
+    None
+}
+
 /// Returns `text` without the secret part of identities, such as one given as a recipient.
-pub(crate) fn without_identities(text: &str) -> String {
+fn without_identities(text: &str) -> String {
     let mut shown = String::new();
     let mut rest = text;
     while let Some((at, begin)) = first_identity(rest) {
@@ -157,6 +207,10 @@ fn first_identity(text: &str) -> Option<(usize, usize)> {
     found.min_by_key(|(at, _)| *at)
 }
 
+const BEGIN: &str = "BEGIN ";
+const PRIVATE_KEY: &str = "PRIVATE KEY";
+/// The longest argument that messages repeat, if it is no file's name.
+const SHOWN_CHARACTERS: usize = 32;
 const OS_ERROR: &str = " (os error ";
 
 /// The prefixes of identities.

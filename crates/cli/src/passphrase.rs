@@ -30,8 +30,20 @@ pub(crate) struct Given {
     passphrase_file: Option<PathBuf>,
 
     /// Read the passphrase from the open descriptor N, up to the end of a line, instead of asking for it
-    #[arg(long, value_name = "N", conflicts_with = "passphrase_file")]
-    passphrase_fd: Option<u32>,
+    #[arg(long, value_name = "N", conflicts_with = "passphrase_file", value_parser = Number::parse)]
+    passphrase_fd: Option<Number>,
+}
+
+/// The number of a descriptor; `None` if it is another word.
+#[derive(Clone, Copy)]
+struct Number(Option<u32>);
+
+impl Number {
+    /// Parses a number, for clap. It never fails: clap prints the input of a parser that does, and that may be the
+    /// passphrase.
+    fn parse(text: &str) -> Result<Self, Infallible> {
+        Ok(Self(text.parse().ok()))
+    }
 }
 
 impl Given {
@@ -40,8 +52,13 @@ impl Given {
         let source = match (&self.passphrase_file, self.passphrase_fd) {
             (Some(path), _) if path.as_os_str() == "-" => Source::Stdin,
             (Some(path), _) => Source::File(path.clone()),
-            (None, Some(0)) => Source::Stdin,
-            (None, Some(number)) => Source::Descriptor(number),
+            (None, Some(Number(Some(0)))) => Source::Stdin,
+            (None, Some(Number(Some(number)))) => Source::Descriptor(number),
+            (None, Some(Number(None))) => {
+                return Err(Failure::usage(
+                    "--passphrase-fd: not a number: give that of an open descriptor, as in --passphrase-fd 3 3< FILE",
+                ));
+            }
             (None, None) => return Ok(None),
         };
         if source.is_stdin() && reads_stdin {

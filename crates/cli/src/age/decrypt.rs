@@ -17,7 +17,7 @@ use super::report::Outcome;
 use super::ssh::identity as ssh_identity;
 use super::ui::Ui;
 use super::{EXTENSION, keys, many};
-use crate::failure::Failure;
+use crate::failure::{Failure, shown};
 use crate::folder::Place;
 use crate::input::Input;
 use crate::job::refused;
@@ -276,17 +276,20 @@ fn size(text: &str) -> Result<u64, String> {
                 "M" => 20,
                 "G" => 30,
                 "T" => 40,
-                _ => return Err(format!("{text}: give bytes, or a number with K, M, G or T")),
+                _ => {
+                    let text = shown(text);
+                    return Err(format!("{text}: give bytes, or a number with K, M, G or T"));
+                }
             };
             (digits, shift)
         }
     };
     let number = digits
         .parse::<u64>()
-        .map_err(|_| format!("{text}: invalid number of bytes"))?;
+        .map_err(|_| format!("{}: invalid number of bytes", shown(text)))?;
     number
         .checked_mul(1 << shift)
-        .ok_or_else(|| format!("{text}: too large"))
+        .ok_or_else(|| format!("{}: too large", shown(text)))
 }
 
 /// Reads up to and including the first byte that is not white space. It is `-` if there is armor.

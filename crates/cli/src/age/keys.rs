@@ -22,7 +22,7 @@ use super::protected::{Protected, unanswered};
 use super::ssh::identity as ssh_identity;
 use super::ui::Ui;
 use super::words;
-use crate::failure::{Failure, note};
+use crate::failure::{Failure, has_private_key, note, shown};
 use crate::input::Input;
 use crate::interrupt::Interrupt;
 
@@ -52,6 +52,12 @@ impl Recipients<'_> {
         let mut plugins = Plugins::new(interrupt, ui);
         let mut others = Vec::new();
         for text in self.strings {
+            if has_private_key(text) {
+                return Err(Failure::usage(
+                    "-r: this is a private key, which is secret: give its public key, which \
+                     `ssh-keygen -y -f FILE` prints, or the name of its file with -i",
+                ));
+            }
             if has_identity(text) {
                 return Err(Failure::usage(
                     "-r: this is an identity, which is secret: give its recipient, which \
@@ -503,7 +509,15 @@ impl<'a> KeyLine<'a> {
     /// Returns why the crate refused the line as a recipient.
     fn unreadable(&self, error: ReadError) -> Failure {
         let Some((name, number)) = self.place else {
-            return unreadable(error);
+            return unreadable(match error {
+                ReadError::InvalidRecipient(text) => {
+                    ReadError::InvalidRecipient(match is_public(&text) {
+                        true => shortened(&text),
+                        false => shown(&text),
+                    })
+                }
+                other => other,
+            });
         };
         match error {
             ReadError::InvalidRecipient(_) if self.text.starts_with("AGE-") => {
@@ -544,6 +558,11 @@ impl Stdin {
             return Err(unreadable(ReadError::MultipleStdin));
         }
         if name != "-" && !Path::new(name).exists() {
+            if has_private_key(name) {
+                return Err(Failure::usage(
+                    "this is a private key, where a file is needed: give the name of its file",
+                ));
+            }
             if has_identity(name) {
                 return Err(Failure::usage(
                     "this is an identity, where a file is needed: store the identity in one and give its name",
@@ -578,6 +597,11 @@ pub(super) fn read_all(input: &Input) -> Result<Zeroizing<Vec<u8>>, Failure> {
 /// Whether `text` contains a secret key, alone or within a file's content.
 fn has_identity(text: &str) -> bool {
     text.to_ascii_uppercase().contains("AGE-SECRET-KEY-")
+}
+
+/// Whether `text` begins as recipients do, which are no secrets.
+fn is_public(text: &str) -> bool {
+    text.starts_with("age1") || SSH_KINDS.iter().any(|kind| text.starts_with(kind))
 }
 
 /// Shortens a key for a message; one may have two thousand characters.

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::failure::without_secrets;
+
 /// The outcome for one file.
 #[derive(Clone, Copy)]
 pub(super) struct Outcome {
@@ -48,12 +50,13 @@ impl FileReport {
 
     pub(super) fn failed(input: &Path, error: String) -> Self {
         Self {
-            input: input.display().to_string(),
+            // A user may have given a key in place of a file's name.
+            input: without_secrets(&input.display().to_string()),
             output: None,
             bytes_read: None,
             bytes_written: None,
             seconds: None,
-            error: Some(error),
+            error: Some(without_secrets(&error)),
             left_out: None,
         }
     }

@@ -117,6 +117,125 @@ fn an_identity_is_not_repeated() {
     }
 }
 
+/// A key in place of the name of its file, and a passphrase in place of a descriptor.
+#[test]
+fn no_secret_in_the_wrong_place_is_repeated() {
+    let home = Home::new();
+    let made = run(&mut home.oarlock(&["keygen", "--type", "p256"]), b"");
+    let pkcs8 = String::from_utf8(made.stdout).unwrap();
+    let body = "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZW";
+    let openssh = format!(
+        "-----BEGIN OPENSSH PRIVATE KEY-----\n{body}\nQyNTUxOQAAACDd5T8NFP/g==\n\
+         -----END OPENSSH PRIVATE KEY-----\n"
+    );
+    let is_hidden = |arguments: &[&str], secret: &str| {
+        let result = run(&mut home.oarlock(arguments), b"");
+        let said = [stderr(&result).into_bytes(), result.stdout].concat();
+        let said = String::from_utf8(said).unwrap().to_uppercase();
+        assert!(!result.status.success(), "{arguments:?}");
+        assert!(said.contains("OARLOCK: "), "{arguments:?}: {said}");
+        let secret = secret.to_uppercase();
+        for line in secret.lines().filter(|line| !line.starts_with('-')) {
+            for at in 0..line.len().saturating_sub(8) {
+                let part = &line[at..at + 8];
+                assert!(!said.contains(part), "{arguments:?}: {part}: {said}");
+            }
+        }
+    };
+    let recipient = &home.recipient[..];
+    for key in [pkcs8.trim(), openssh.trim()] {
+        // With the option, with `=` behind it, and as what is no option.
+        for (command, option) in [
+            (&["encrypt"][..], "--recipient"),
+            (&["encrypt"], "--recipients-file"),
+            (&["encrypt"], "--identity"),
+            (&["encrypt", "-r", recipient, "plain"], "--output"),
+            (&["encrypt"], "--passphrase-file"),
+            (&["encrypt"], "--passphrase-fd"),
+            (&["encrypt"], "--threads"),
+            (&["decrypt"], "--identity"),
+            (&["decrypt", "-i", "key.txt", "plain"], "--range"),
+            (&["keygen"], "--type"),
+            (&["enc"], "--cipher"),
+            (&["enc", "--cipher", "aes-128-ctr"], "--pass"),
+            (&["enc", "--cipher", "aes-128-ctr"], "--iv"),
+            (&["enc", "--cipher", "aes-128-ctr", "--iv", "0"], "-K"),
+            (
+                &["enc", "--cipher", "aes-128-ctr", "--iv", "0"],
+                "--key-file",
+            ),
+            (&["enc", "--cipher", "aes-128-ctr"], "--options"),
+            (&["sign"], "--private-key"),
+            (&["sign"], "--scheme"),
+            (&["sign", "--private-key", "key.txt"], "--digest"),
+            (&["verify", "-s", "x"], "--public-key"),
+            (&["keys", "--remote", "localhost:1"], "--pki"),
+            (&["keys", "--pki", "x"], "--remote"),
+            (&["pubkey"], "--no-such-option"),
+            (&["pki", "init", "d"], "--key"),
+            (&["serve"], "--config"),
+            (&["serve", "--config", "x"], "--log"),
+            (&["relay", "--remote", "localhost:1"], "--allow"),
+            (&["devices"], "--options"),
+        ] {
+            let joined = match option {
+                "-K" => format!("-K{key}"),
+                _ => format!("{option}={key}"),
+            };
+            is_hidden(&[command, &[&joined[..]]].concat(), key);
+            is_hidden(&[command, &[option, key]].concat(), key);
+        }
+        for command in [
+            &["encrypt", "-r", recipient][..],
+            &["encrypt", "-r", recipient, "--json", "key.txt"],
+            &["keygen"],
+            &["keygen", "-y"],
+            &["sign", "--private-key", "key.txt"],
+            &["pubkey"],
+            &["inspect"],
+            &["man"],
+            &["help"],
+            &["pki", "client"],
+            &["provider"],
+            &[],
+        ] {
+            is_hidden(&[command, &[key]].concat(), key);
+            is_hidden(&[command, &["--", key]].concat(), key);
+        }
+    }
+    let option = format!("--{body}");
+    for arguments in [
+        &["encrypt", "-r", body][..],
+        &["encrypt", "-T", body],
+        &["encrypt", &option],
+        &["enc", "--cipher", body],
+        &["man", body],
+        &[body],
+    ] {
+        is_hidden(arguments, body);
+    }
+    for command in [
+        &["encrypt"][..],
+        &["decrypt"],
+        &["enc", "--cipher", "aes-128-ctr"],
+    ] {
+        let given = ["--passphrase-fd", "hunter2-of-mine"];
+        let result = run(&mut home.oarlock(&[command, &given].concat()), b"");
+        assert_fails(&result, 2, &["--passphrase-fd", "open descriptor"]);
+        assert!(!stderr(&result).contains("hunter"), "{}", stderr(&result));
+    }
+    let result = run(&mut home.oarlock(&["encrypt", "-r", pkcs8.trim()]), b"");
+    assert_fails(&result, 2, &["private key", "the name of its file"]);
+    // What is public is still repeated, and what is short.
+    for (given, said) in [
+        ("age1nobody", "age1nobody: invalid recipient"),
+        ("alice", "alice: invalid recipient"),
+    ] {
+        let result = run(&mut home.oarlock(&["encrypt", "-r", given]), b"");
+        assert_fails(&result, 2, &[said]);
+    }
+}
+
 #[test]
 fn help_has_its_commands_in_groups() {
     let result = run(oarlock().arg("--help"), b"");
