@@ -6,8 +6,8 @@ use std::ptr::null;
 
 use oarlock::rsa::Hash;
 
-use super::DefaultProvider;
 use super::functions::{DigestFunctions, EncryptionFunctions, KeyFunctions, SignatureFunctions};
+use super::{DefaultAlgorithm, DefaultProvider};
 use crate::abi::{OPERATION_ASYM_CIPHER, OPERATION_DIGEST, OPERATION_KEYMGMT, OPERATION_SIGNATURE};
 
 /// Its functions for keys, signatures and encryption.
@@ -15,8 +15,7 @@ pub(crate) struct DefaultRsa {
     /// The provider context to call its functions with.
     pub(crate) context: *mut c_void,
     /// The functions for RSA keys, and for RSA keys restricted to PSS.
-    pub(crate) keys: [KeyFunctions; 2],
-    pub(crate) key_names: [*const c_char; 2],
+    pub(crate) keys: [DefaultAlgorithm<KeyFunctions>; 2],
     pub(crate) signature: SignatureFunctions,
     pub(crate) signature_names: *const c_char,
     pub(crate) encryption: EncryptionFunctions,
@@ -27,8 +26,17 @@ pub(crate) struct DefaultRsa {
 impl DefaultRsa {
     /// Finds the functions. Returns `None` unless the default provider has all of them.
     pub(crate) fn of(default: &DefaultProvider) -> Option<Self> {
-        let (rsa_names, rsa) = default.algorithm(OPERATION_KEYMGMT, b"RSA")?;
-        let (pss_names, pss) = default.algorithm(OPERATION_KEYMGMT, b"RSA-PSS")?;
+        let context = default.context()?;
+        let keys = |name| {
+            let (names, functions) = default.algorithm(OPERATION_KEYMGMT, name)?;
+            Some(DefaultAlgorithm {
+                // SAFETY: the table was found under the operation of its type.
+                functions: unsafe { KeyFunctions::of(functions) },
+                context,
+                names,
+            })
+        };
+        let keys = [keys(b"RSA")?, keys(b"RSA-PSS")?];
         let (signature_names, signature) = default.algorithm(OPERATION_SIGNATURE, b"RSA")?;
         let (encryption_names, encryption) = default.algorithm(OPERATION_ASYM_CIPHER, b"RSA")?;
         let digests = HASHES.iter().filter_map(|(names, hash)| {
@@ -38,17 +46,15 @@ impl DefaultRsa {
         });
         let digests = digests.collect();
         // SAFETY: each table was found under the operation of its type.
-        let (keys, signature, encryption) = unsafe {
+        let (signature, encryption) = unsafe {
             (
-                [KeyFunctions::of(rsa), KeyFunctions::of(pss)],
                 SignatureFunctions::of(signature),
                 EncryptionFunctions::of(encryption),
             )
         };
         Some(Self {
-            context: default.context()?,
+            context,
             keys,
-            key_names: [rsa_names, pss_names],
             signature,
             signature_names,
             encryption,

@@ -15,7 +15,7 @@ use crate::abi::Param;
 use crate::default_provider::DefaultAlgorithm;
 use crate::default_provider::functions::SignatureFunctions;
 use crate::default_provider::rsa::named;
-use crate::exported::{Inner, Key, Place};
+use crate::exported::{Inner, Key, Managed as _, Place};
 use crate::provider::Provider;
 
 /// A context that OpenSSL holds.

@@ -20,7 +20,7 @@ use crate::asked::{self, InExchange};
 use crate::caught::catching;
 use crate::default_provider::DefaultAlgorithm;
 use crate::default_provider::functions::{Describe, ExchangeFunctions};
-use crate::exported::Key;
+use crate::exported::{Key, Managed as _};
 use crate::provider::Provider;
 
 /// The exchange's name. Keys of the default provider never ask for it.

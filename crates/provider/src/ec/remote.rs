@@ -68,7 +68,7 @@ pub(super) unsafe extern "C" fn key_of_der(
             (callback, argument),
             c"EC",
             make,
-            free::<EcKey>,
+            free::<Key<EcKey>>,
         )
     }
 }

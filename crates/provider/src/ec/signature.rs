@@ -9,7 +9,7 @@ use crate::abi::{Dispatch, Param, Params, offered};
 use crate::asked;
 use crate::caught::catching;
 use crate::default_provider::functions::{Describe, SignatureFunctions};
-use crate::exported::{Key, Ours as _, Place, text};
+use crate::exported::{Key, Managed as _, Ours as _, Place, text};
 use crate::provider::Provider;
 
 /// Returns the functions for OpenSSL.

@@ -7,6 +7,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use super::keymgmt::{Managed, Management};
 use crate::abi::{Param, Params, SELECT_ALL, SELECT_PRIVATE_KEY, SELECT_PUBLIC_KEY};
 use crate::caught::catching;
 use crate::default_provider::functions::KeyFunctions;
@@ -58,29 +59,9 @@ pub(crate) trait Ours: Sized + Send + Sync {
 }
 
 impl<O: Ours> Key<O> {
-    /// Creates an empty key.
-    pub(crate) fn empty(provider: *const Provider) -> *mut c_void {
-        Self::held(provider, null_mut())
-    }
-
-    /// Wraps a key of the default provider; returns null if that is null.
-    ///
-    /// # Safety
-    /// `inner` is null or a key of the default provider with no other owner.
-    pub(crate) unsafe fn around(provider: *const Provider, inner: *mut c_void) -> *mut c_void {
-        if inner.is_null() {
-            return null_mut();
-        }
-        Self::held(provider, inner)
-    }
-
     /// Creates a key in the engine's form, without one of the default provider.
     pub(crate) fn of(provider: *const Provider, ours: O) -> *mut c_void {
         Self::with(provider, OnceLock::from(Some(ours)), null_mut())
-    }
-
-    fn held(provider: *const Provider, inner: *mut c_void) -> *mut c_void {
-        Self::with(provider, OnceLock::new(), inner)
     }
 
     fn with(
@@ -95,22 +76,6 @@ impl<O: Ours> Key<O> {
             provider,
         };
         Arc::into_raw(Arc::new(key)).cast_mut().cast()
-    }
-
-    /// Returns one more owner of a key that OpenSSL holds.
-    ///
-    /// # Safety
-    /// `key` is null or one of our keys, which is not freed during the call.
-    pub(crate) unsafe fn shared(key: *mut c_void) -> Option<Arc<Self>> {
-        let key = key.cast::<Self>().cast_const();
-        if key.is_null() {
-            return None;
-        }
-        // SAFETY: the caller says that `key` has an owner, so it comes from `Arc::into_raw`.
-        unsafe {
-            Arc::increment_strong_count(key);
-            Some(Arc::from_raw(key))
-        }
     }
 
     /// Returns the engine's form, if the engine computes with this key.
@@ -129,7 +94,7 @@ impl<O: Ours> Key<O> {
     /// Exports the default provider's key to the engine's form.
     fn exported(&self) -> Option<O> {
         let inner = self.inner.load(Ordering::Acquire);
-        let functions = &self.default()?.functions;
+        let functions = self.functions()?;
         let mut taken: Option<O> = None;
         let place = std::ptr::from_mut(&mut taken).cast();
         // SAFETY: the default provider's functions get their own key, and `take` gets the argument that it expects.
@@ -150,15 +115,6 @@ impl<O: Ours> Key<O> {
         taken
     }
 
-    /// Fills an empty key, which has no other user yet, if the engine computes with what is imported.
-    pub(crate) fn import(&self, selection: c_int, params: Params<'_>) -> Option<()> {
-        if selection & O::LEAST != O::LEAST || !self.is_empty() {
-            return None;
-        }
-        let ours = self.on_enough_stack(|| O::of(selection, params, true));
-        self.take(ours??)
-    }
-
     /// Fills an empty key, which has no other user yet.
     pub(crate) fn take(&self, ours: O) -> Option<()> {
         if !self.is_empty() {
@@ -169,28 +125,6 @@ impl<O: Ours> Key<O> {
 
     fn is_empty(&self) -> bool {
         self.inner.load(Ordering::Relaxed).is_null() && self.ours.get().is_none()
-    }
-
-    /// Returns the default provider's key, made from the engine's form if it is missing.
-    pub(crate) fn inner(&self) -> Option<*mut c_void> {
-        let found = self.inner.load(Ordering::Acquire);
-        if !found.is_null() {
-            return Some(found);
-        }
-        let functions = &self.default()?.functions;
-        let made = self.made_of_ours()?;
-        let swapped =
-            self.inner
-                .compare_exchange(null_mut(), made, Ordering::AcqRel, Ordering::Acquire);
-        match swapped {
-            Ok(_) => Some(made),
-            // Another thread was first.
-            Err(found) => {
-                // SAFETY: the default provider's function gets its own key, which no other thread has seen.
-                unsafe { functions.free?(made) };
-                Some(found)
-            }
-        }
     }
 
     fn made_of_ours(&self) -> Option<*mut c_void> {
@@ -221,47 +155,121 @@ impl<O: Ours> Key<O> {
         if O::FITS_A_JOB {
             return Some(run());
         }
-        // SAFETY: the core tears the provider down after its last key, and this key is in use.
-        unsafe { (*self.provider).signer.on_deep_stack(run) }
+        self.provider().signer.on_deep_stack(run)
     }
 
     /// Returns another handle of the key if its private half is on another machine.
-    pub(super) fn elsewhere(&self) -> Option<O> {
+    fn elsewhere(&self) -> Option<O> {
         self.ours.get()?.as_ref()?.elsewhere()
     }
 
+    fn default(&self) -> Option<&DefaultAlgorithm<KeyFunctions>> {
+        O::of_default(self.provider())
+    }
+}
+
+impl<O: Ours> Management for O {
+    type Key = Key<O>;
+
+    fn of_default(provider: &Provider) -> Option<&DefaultAlgorithm<KeyFunctions>> {
+        O::default(provider.defaults.get()?)
+    }
+
+    fn empty(provider: &Provider) -> *mut c_void {
+        Key::<O>::with(provider, OnceLock::new(), null_mut())
+    }
+
+    unsafe fn around(provider: &Provider, inner: *mut c_void) -> *mut c_void {
+        if inner.is_null() {
+            return null_mut();
+        }
+        Key::<O>::with(provider, OnceLock::new(), inner)
+    }
+}
+
+impl<O: Ours> Managed for Key<O> {
+    const PRIVATE: &[&[u8]] = &[b"priv", b"seed"];
+
+    fn provider(&self) -> &Provider {
+        // SAFETY: the core tears the provider down after its last key, and this key is in use.
+        unsafe { &*self.provider }
+    }
+
+    fn functions(&self) -> Option<&KeyFunctions> {
+        Some(&self.default()?.functions)
+    }
+
+    /// Returns the default provider's key, made from the engine's form if it is missing.
+    fn inner(&self) -> Option<*mut c_void> {
+        let found = self.inner.load(Ordering::Acquire);
+        if !found.is_null() {
+            return Some(found);
+        }
+        let functions = self.functions()?;
+        let made = self.made_of_ours()?;
+        let swapped =
+            self.inner
+                .compare_exchange(null_mut(), made, Ordering::AcqRel, Ordering::Acquire);
+        match swapped {
+            Ok(_) => Some(made),
+            // Another thread was first.
+            Err(found) => {
+                // SAFETY: the default provider's function gets its own key, which no other thread has seen.
+                unsafe { functions.free?(made) };
+                Some(found)
+            }
+        }
+    }
+
     /// Returns the part of a selection that the default provider's key has, without a private half on another machine.
-    pub(super) fn selected(&self, selection: c_int) -> c_int {
+    fn selected(&self, selection: c_int) -> c_int {
         match self.elsewhere() {
             Some(_) => selection & !SELECT_PRIVATE_KEY,
             None => selection,
         }
     }
 
+    fn has(&self, selection: c_int) -> Option<bool> {
+        let ours = self.ours()?;
+        Some(selection & SELECT_PRIVATE_KEY == 0 || ours.has_private())
+    }
+
+    /// Fills an empty key, which has no other user yet, if the engine computes with what is imported.
+    fn import(&self, selection: c_int, params: Params<'_>) -> Option<()> {
+        if selection & O::LEAST != O::LEAST || !self.is_empty() {
+            return None;
+        }
+        let ours = self.on_enough_stack(|| O::of(selection, params, true));
+        self.take(ours??)
+    }
+
     /// Records that the default provider's key was changed: from then on an engine's form that existed is ignored. If
     /// the private half is on another machine, only the encoding of the public half can have changed, so nothing is
     /// recorded.
-    pub(crate) fn change(&self) {
+    fn change(&self) {
         if self.ours.get().is_some() && self.elsewhere().is_none() {
             self.is_changed.store(true, Ordering::Release);
         }
     }
 
-    pub(crate) fn default(&self) -> Option<&DefaultAlgorithm<KeyFunctions>> {
-        // SAFETY: the provider outlives its keys.
-        let defaults = unsafe { (*self.provider).defaults.get()? };
-        O::default(defaults)
-    }
-
-    pub(crate) fn provider(&self) -> *const Provider {
-        self.provider
+    fn copy(&self, selection: c_int) -> Option<*mut c_void> {
+        let is_whole = selection & SELECT_PRIVATE_KEY != 0;
+        if let Some(ours) = self.elsewhere().filter(|_| is_whole) {
+            return Some(Self::of(self.provider, ours));
+        }
+        let selection = self.selected(selection);
+        // SAFETY: the default provider copies its own key, and the copy has no other owner.
+        unsafe {
+            let copy = self.functions()?.dup?(self.inner()?, selection);
+            Some(O::around(self.provider(), copy))
+        }
     }
 }
 
 impl<O: Ours> Drop for Key<O> {
     fn drop(&mut self) {
         let inner = *self.inner.get_mut();
-        let free = self.default().and_then(|it| it.functions.free);
+        let free = self.functions().and_then(|it| it.free);
         if let (Some(free), false) = (free, inner.is_null()) {
             // SAFETY: the default provider's function gets its own key, whose only owner is being dropped.
             unsafe { free(inner) };

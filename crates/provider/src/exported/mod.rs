@@ -16,4 +16,4 @@ mod keymgmt;
 
 pub(crate) use context::{Inner, Place, text};
 pub(crate) use key::{Key, Ours};
-pub(crate) use keymgmt::{free, get_params, set_params, table};
+pub(crate) use keymgmt::{Managed, Management, free, get_params, set_params, table};

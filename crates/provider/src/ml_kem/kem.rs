@@ -16,7 +16,7 @@ use crate::abi::{Dispatch, Param, Params, offered};
 use crate::caught::catching;
 use crate::default_provider::DefaultAlgorithm;
 use crate::default_provider::functions::{Init, KemFunctions};
-use crate::exported::Key;
+use crate::exported::{Key, Managed as _};
 use crate::place::Place;
 use crate::provider::Provider;
 

@@ -16,7 +16,7 @@ use crate::abi::{
 };
 use crate::caught::catching;
 use crate::default_provider::functions::KeyFunctions;
-use crate::exported::{self, Key, Ours as _};
+use crate::exported::{self, Key, Managed as _, Management as _, Ours as _};
 use crate::hybrid::once;
 use crate::provider::Provider;
 
@@ -56,7 +56,7 @@ unsafe extern "C" fn get_params<const SET: usize>(key: *mut c_void, params: *mut
         // array ends.
         unsafe {
             let ours = key.cast::<Key<MlKemKey<SET>>>().as_ref();
-            let given = ours.and_then(|it| get(it.ours(), &*it.provider(), Params::new(params)));
+            let given = ours.and_then(|it| get(it.ours(), it.provider(), Params::new(params)));
             if given.is_some() {
                 return 1;
             }
@@ -257,14 +257,14 @@ unsafe extern "C" fn generate<const SET: usize>(
             let made = || unsafe {
                 let (functions, _) = default_of::<SET>(provider)?;
                 let made = functions.generate?(generation.inner, callback, argument);
-                Some(Key::<MlKemKey<SET>>::around(provider, made))
+                Some(MlKemKey::<SET>::around(provider, made))
             };
             return made().unwrap_or(null_mut());
         }
         match generation.selection & SELECT_KEYPAIR {
             SELECT_PUBLIC_KEY => null_mut(),
             // EVP_PKEY_paramgen(3) asks for no key pair.
-            0 => Key::<MlKemKey<SET>>::empty(provider),
+            0 => MlKemKey::<SET>::empty(provider),
             _ => {
                 let generate = || MlKemPrivateKey::generate(MlKemKey::<SET>::SET);
                 match provider.signer.on_deep_stack(generate) {

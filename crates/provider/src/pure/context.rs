@@ -10,7 +10,7 @@ use oarlock_engine::costs::Performed;
 use super::Pure;
 use crate::default_provider::DefaultAlgorithm;
 use crate::default_provider::functions::SignatureFunctions;
-use crate::exported::{Inner, Key, Place};
+use crate::exported::{Inner, Key, Managed as _, Place};
 use crate::provider::Provider;
 
 /// A context, as OpenSSL holds it.

@@ -11,7 +11,7 @@ use crate::abi::{Dispatch, Param, Params, offered};
 use crate::asked;
 use crate::caught::catching;
 use crate::default_provider::functions::{Describe, SignatureFunctions};
-use crate::exported::{Key, Place, text};
+use crate::exported::{Key, Managed as _, Place, text};
 use crate::provider::Provider;
 
 /// Returns the functions for OpenSSL.

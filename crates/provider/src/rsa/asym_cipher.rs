@@ -20,6 +20,7 @@ use crate::caught::catching;
 use crate::default_provider::functions::{Crypt, EncryptionFunctions};
 use crate::default_provider::rsa::DefaultRsa;
 use crate::error::{Reason, RsaReason};
+use crate::exported::Managed as _;
 use crate::provider::Provider;
 
 /// A context, as OpenSSL holds it.

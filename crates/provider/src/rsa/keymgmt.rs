@@ -1,4 +1,4 @@
-//! Keys (provider-keymgmt(7)): the default provider's, each with a place for ours.
+//! Keys: the default provider's, each with a place for ours. `exported/keymgmt.rs` has their functions.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -10,14 +10,12 @@ use oarlock::rsa::{AcceleratedRsa, RsaPrivateKey, RsaPrivateNumbers};
 use zeroize::Zeroizing;
 
 use super::remote::Remote;
-use crate::abi::{
-    Dispatch, KEYMGMT_LOAD, Param, Params, SELECT_KEYPAIR, SELECT_PRIVATE_KEY, SELECT_PUBLIC_KEY,
-    offered,
-};
+use crate::abi::{Param, Params, SELECT_KEYPAIR, SELECT_PRIVATE_KEY, SELECT_PUBLIC_KEY};
 use crate::caught::catching;
-use crate::decoder;
-use crate::default_provider::functions::{Callback, KeyFunctions};
+use crate::default_provider::DefaultAlgorithm;
+use crate::default_provider::functions::KeyFunctions;
 use crate::default_provider::rsa::DefaultRsa;
+use crate::exported::{Managed, Management, free};
 use crate::provider::Provider;
 
 /// A key, as OpenSSL and contexts hold it.
@@ -26,7 +24,7 @@ pub(crate) struct Key {
     pub(super) inner: *mut c_void,
     functions: *const KeyFunctions,
     /// The core does not tear down a provider that has a key.
-    pub(super) provider: *const Provider,
+    provider: *const Provider,
     /// The number of private operations so far, up to [`OPERATIONS_MIN`].
     operations: AtomicU32,
     /// Our form of a private key that lanes can compute with; made once the key is used often enough.
@@ -44,48 +42,11 @@ unsafe impl Send for Key {}
 // SAFETY: several threads may use the default provider's keys at once; our additions are atomic or set once.
 unsafe impl Sync for Key {}
 
-/// The indices of the two key managements: for RSA keys, and for PSS keys.
+/// The management of RSA keys, and of RSA keys restricted to PSS, at these indices of the default provider's.
+pub(super) struct Rsa<const KIND: usize>;
+
 pub(super) const RSA: usize = 0;
 pub(super) const PSS: usize = 1;
-
-/// Returns the functions for OpenSSL. Those that take neither key nor provider are the default provider's own.
-pub(super) fn table<const KIND: usize>(inner: &KeyFunctions) -> Vec<Dispatch> {
-    let mut table = Vec::new();
-    offered!(table, inner, KeyFunctions:
-        new new::<KIND>,
-        gen_init gen_init::<KIND>,
-        gen_set_template gen_set_template,
-        gen_set_params gen_set_params,
-        gen_settable_params gen_settable_params::<KIND>,
-        generate generate,
-        gen_cleanup gen_cleanup,
-        free free,
-        get_params get_params,
-        gettable_params gettable_params::<KIND>,
-        has has,
-        validate validate,
-        matches matches,
-        import import,
-        export export,
-        dup dup,
-    );
-    for (id, function) in [
-        (
-            KeyFunctions::query_operation_name,
-            inner.query_operation_name,
-        ),
-        (KeyFunctions::import_types, inner.import_types),
-        (KeyFunctions::export_types, inner.export_types),
-    ] {
-        table.extend(function.map(|function| Dispatch { id, function }));
-    }
-    table.push(Dispatch {
-        id: KEYMGMT_LOAD,
-        function: decoder::load as *const c_void,
-    });
-    table.push(Dispatch::END);
-    table
-}
 
 impl Key {
     /// Wraps a key of the default provider. Returns null for null.
@@ -127,7 +88,7 @@ impl Key {
         default: &DefaultRsa,
         reference: Remote,
     ) -> *mut c_void {
-        let functions = &default.keys[RSA];
+        let functions = &default.keys[RSA].functions;
         let (Some(new), Some(import)) = (functions.new, functions.import) else {
             return null_mut();
         };
@@ -144,7 +105,7 @@ impl Key {
             let inner = new(default.context);
             let key = Self::around(provider, functions, inner, Some(Arc::new(reference)));
             if !key.is_null() && import(inner, SELECT_PUBLIC_KEY, params.as_ptr()) != 1 {
-                free(key);
+                free::<Self>(key);
                 return null_mut();
             }
             key
@@ -154,31 +115,6 @@ impl Key {
     /// Returns the remote key, if the private half is on another machine.
     pub(super) fn reference(&self) -> Option<&Remote> {
         self.reference.as_deref()
-    }
-
-    /// Returns the part of a selection that the default provider's key can answer for: it has no private half of a
-    /// remote key.
-    fn selected(&self, selection: c_int) -> c_int {
-        match self.reference {
-            Some(_) => selection & !SELECT_PRIVATE_KEY,
-            None => selection,
-        }
-    }
-
-    /// Returns one more reference to a key that OpenSSL holds.
-    ///
-    /// # Safety
-    /// `key` is null or a key of ours that is not freed during the call.
-    pub(super) unsafe fn shared(key: *mut c_void) -> Option<Arc<Self>> {
-        let key = key.cast::<Self>().cast_const();
-        if key.is_null() {
-            return None;
-        }
-        // SAFETY: the key came from `Arc::into_raw` and has an owner, as the caller promises.
-        unsafe {
-            Arc::increment_strong_count(key);
-            Some(Arc::from_raw(key))
-        }
     }
 
     /// Counts one private operation.
@@ -194,8 +130,7 @@ impl Key {
             return None;
         }
         let make = || {
-            // SAFETY: the provider outlives its keys.
-            let provider = unsafe { &*self.provider };
+            let provider = self.provider();
             provider.accelerator.lanes()?;
             let key = self.private()?;
             Some(provider.accelerator.rsa(&key))
@@ -211,7 +146,7 @@ impl Key {
     fn private(&self) -> Option<RsaPrivateKey> {
         let mut numbers = Numbers::default();
         let place = std::ptr::from_mut(&mut numbers).cast();
-        let export = self.functions().export?;
+        let export = self.functions()?.export?;
         // SAFETY: the default provider's function with its key; the callback gets the argument that it expects.
         let is_exported = unsafe { export(self.inner, SELECT_KEYPAIR, Numbers::take, place) };
         if is_exported != 1 || numbers.has_more {
@@ -230,18 +165,82 @@ impl Key {
         })
         .ok()
     }
-
-    fn functions(&self) -> &KeyFunctions {
-        // SAFETY: the functions are part of the provider, which outlives its keys.
-        unsafe { &*self.functions }
-    }
 }
 
 impl Drop for Key {
     fn drop(&mut self) {
-        if let Some(free) = self.functions().free {
+        if let Some(free) = self.functions().and_then(|it| it.free) {
             // SAFETY: the default provider's function with its key, which nothing else uses.
             unsafe { free(self.inner) };
+        }
+    }
+}
+
+impl<const KIND: usize> Management for Rsa<KIND> {
+    type Key = Key;
+
+    fn of_default(provider: &Provider) -> Option<&DefaultAlgorithm<KeyFunctions>> {
+        Some(&provider.default_rsa()?.keys[KIND])
+    }
+
+    fn empty(provider: &Provider) -> *mut c_void {
+        // SAFETY: the default provider's function gets its own context, and its new key has no other owner.
+        let made = || unsafe {
+            let default = Self::of_default(provider)?;
+            Some(Self::around(
+                provider,
+                default.functions.new?(default.context),
+            ))
+        };
+        made().unwrap_or(null_mut())
+    }
+
+    unsafe fn around(provider: &Provider, inner: *mut c_void) -> *mut c_void {
+        let Some(default) = Self::of_default(provider) else {
+            return null_mut();
+        };
+        // SAFETY: the caller says that the key is null or has no other owner; the functions are part of the provider.
+        unsafe { Key::around(provider, &default.functions, inner, None) }
+    }
+}
+
+impl Managed for Key {
+    const PRIVATE: &[&[u8]] = &[b"d"];
+
+    fn provider(&self) -> &Provider {
+        // SAFETY: the provider outlives its keys.
+        unsafe { &*self.provider }
+    }
+
+    fn functions(&self) -> Option<&KeyFunctions> {
+        // SAFETY: the functions are part of the provider, which outlives its keys.
+        Some(unsafe { &*self.functions })
+    }
+
+    fn inner(&self) -> Option<*mut c_void> {
+        Some(self.inner)
+    }
+
+    fn selected(&self, selection: c_int) -> c_int {
+        match self.reference {
+            Some(_) => selection & !SELECT_PRIVATE_KEY,
+            None => selection,
+        }
+    }
+
+    /// Knows a private half, if only that was asked for, on another machine.
+    fn has(&self, selection: c_int) -> Option<bool> {
+        (selection != 0 && self.selected(selection) == 0).then_some(true)
+    }
+
+    fn copy(&self, selection: c_int) -> Option<*mut c_void> {
+        let is_whole = selection & SELECT_PRIVATE_KEY != 0;
+        let reference = self.reference.clone().filter(|_| is_whole);
+        let dup = self.functions()?.dup?;
+        // SAFETY: the default provider copies its own key, and the copy has no other owner.
+        unsafe {
+            let copy = dup(self.inner, self.selected(selection));
+            Some(Self::around(self.provider, self.functions, copy, reference))
         }
     }
 }
@@ -295,304 +294,3 @@ const NAMES: [&[u8]; 8] = [
     b"rsa-coefficient1",
 ];
 const MORE: [&[u8]; 3] = [b"rsa-factor3", b"rsa-exponent3", b"rsa-coefficient2"];
-
-/// A key that is being generated.
-struct Generation {
-    inner: *mut c_void,
-    functions: *const KeyFunctions,
-    provider: *const Provider,
-}
-
-/// Returns the default provider's RSA for `provider`.
-///
-/// # Safety
-/// `provider` is what `OSSL_provider_init` gave the core.
-unsafe fn beside<'a>(provider: *mut c_void) -> Option<&'a DefaultRsa> {
-    // SAFETY: the caller promises that `provider` came from `OSSL_provider_init`, and it outlives its keys.
-    unsafe { (*provider.cast::<Provider>()).default_rsa() }
-}
-
-/// # Safety
-/// `provider` is what `OSSL_provider_init` gave the core.
-unsafe extern "C" fn new<const KIND: usize>(provider: *mut c_void) -> *mut c_void {
-    catching(null_mut(), || {
-        // SAFETY: the core passes its provider; the default provider's function gets its context.
-        unsafe {
-            let Some(rsa) = beside(provider) else {
-                return null_mut();
-            };
-            let functions = &rsa.keys[KIND];
-            let Some(make) = functions.new else {
-                return null_mut();
-            };
-            Key::around(provider.cast(), functions, make(rsa.context), None)
-        }
-    })
-}
-
-/// # Safety
-/// `key` is null or came from `Key::around`, and this is the core's last call with it.
-pub(super) unsafe extern "C" fn free(key: *mut c_void) {
-    if !key.is_null() {
-        catching((), || {
-            // SAFETY: the key came from `Key::around`, and this is the core's last call with it.
-            drop(unsafe { Arc::from_raw(key.cast::<Key>().cast_const()) });
-        });
-    }
-}
-
-/// # Safety
-/// `provider` is what `OSSL_provider_init` gave the core; `params` is null or an array that ends with
-/// [`Param::END`].
-unsafe extern "C" fn gen_init<const KIND: usize>(
-    provider: *mut c_void,
-    selection: c_int,
-    params: *const Param,
-) -> *mut c_void {
-    catching(null_mut(), || {
-        // SAFETY: the core passes its provider and parameters; the default provider's function gets its context.
-        unsafe {
-            let Some(rsa) = beside(provider) else {
-                return null_mut();
-            };
-            let functions = &rsa.keys[KIND];
-            let inner = functions
-                .gen_init
-                .map_or(null_mut(), |init| init(rsa.context, selection, params));
-            if inner.is_null() {
-                return null_mut();
-            }
-            Box::into_raw(Box::new(Generation {
-                inner,
-                functions,
-                provider: provider.cast(),
-            }))
-            .cast()
-        }
-    })
-}
-
-/// # Safety
-/// `provider` is what `OSSL_provider_init` gave the core.
-unsafe extern "C" fn gen_settable_params<const KIND: usize>(
-    _generation: *mut c_void,
-    provider: *mut c_void,
-) -> *const Param {
-    // SAFETY: the core passes its provider. The default provider's function ignores its first argument, which may be
-    // null.
-    unsafe {
-        let described = beside(provider)
-            .and_then(|rsa| Some(rsa.keys[KIND].gen_settable_params?(null_mut(), rsa.context)));
-        described.unwrap_or(std::ptr::null())
-    }
-}
-
-/// # Safety
-/// `generation` is null or came from `gen_init`, and `template` is null or a key of ours.
-unsafe extern "C" fn gen_set_template(generation: *mut c_void, template: *mut c_void) -> c_int {
-    // SAFETY: the core passes a generation and a key of ours; the default provider's function gets its own.
-    unsafe {
-        let (Some(generation), Some(template)) = (
-            generation.cast::<Generation>().as_ref(),
-            template.cast::<Key>().as_ref(),
-        ) else {
-            return 0;
-        };
-        let set = (*generation.functions).gen_set_template;
-        set.map_or(0, |set| set(generation.inner, template.inner))
-    }
-}
-
-/// # Safety
-/// `generation` is null or came from `gen_init`; `params` is null or an array that ends with [`Param::END`].
-unsafe extern "C" fn gen_set_params(generation: *mut c_void, params: *const Param) -> c_int {
-    // SAFETY: the core passes a generation of ours and parameters; the default provider's function gets its own.
-    unsafe {
-        let Some(generation) = generation.cast::<Generation>().as_ref() else {
-            return 0;
-        };
-        let set = (*generation.functions).gen_set_params;
-        set.map_or(0, |set| set(generation.inner, params))
-    }
-}
-
-/// # Safety
-/// `generation` is null or came from `gen_init`; `callback` is null or takes `argument`.
-unsafe extern "C" fn generate(
-    generation: *mut c_void,
-    callback: *const c_void,
-    argument: *mut c_void,
-) -> *mut c_void {
-    catching(null_mut(), || {
-        // SAFETY: the core passes a generation of ours, and a callback for the default provider's function.
-        unsafe {
-            let Some(generation) = generation.cast::<Generation>().as_ref() else {
-                return null_mut();
-            };
-            let Some(generate) = (*generation.functions).generate else {
-                return null_mut();
-            };
-            let inner = generate(generation.inner, callback, argument);
-            Key::around(generation.provider, generation.functions, inner, None)
-        }
-    })
-}
-
-/// # Safety
-/// `generation` is null or came from `gen_init`, and this is the core's last call with it.
-unsafe extern "C" fn gen_cleanup(generation: *mut c_void) {
-    if generation.is_null() {
-        return;
-    }
-    catching((), || {
-        // SAFETY: the generation came from `gen_init`, and this is the core's last call with it.
-        unsafe {
-            let generation = Box::from_raw(generation.cast::<Generation>());
-            if let Some(cleanup) = (*generation.functions).gen_cleanup {
-                cleanup(generation.inner);
-            }
-        }
-    });
-}
-
-/// Calls `call` with a key and the default provider's functions. Returns 0 without a key.
-///
-/// # Safety
-/// `key` is null or a key of ours that is not freed during the call.
-unsafe fn with(
-    key: *const c_void,
-    call: impl FnOnce(&Key, &KeyFunctions) -> Option<c_int>,
-) -> c_int {
-    // SAFETY: the caller promises that `key` is null or one of ours, which is not freed during the call.
-    let key = unsafe { key.cast::<Key>().as_ref() };
-    catching(0, || {
-        key.and_then(|key| call(key, key.functions())).unwrap_or(0)
-    })
-}
-
-/// # Safety
-/// As for [`with`]; `params` is null or an array that ends with [`Param::END`].
-unsafe extern "C" fn get_params(key: *mut c_void, params: *mut Param) -> c_int {
-    // SAFETY: the core passes a key of ours, and parameters for the default provider's function.
-    unsafe { with(key, |key, inner| Some(inner.get_params?(key.inner, params))) }
-}
-
-/// # Safety
-/// `provider` is what `OSSL_provider_init` gave the core.
-unsafe extern "C" fn gettable_params<const KIND: usize>(provider: *mut c_void) -> *const Param {
-    // SAFETY: the core passes its provider, to ask what can be got from a key.
-    unsafe {
-        let described =
-            beside(provider).and_then(|rsa| Some(rsa.keys[KIND].gettable_params?(rsa.context)));
-        described.unwrap_or(std::ptr::null())
-    }
-}
-
-/// # Safety
-/// As for [`with`].
-unsafe extern "C" fn has(key: *const c_void, selection: c_int) -> c_int {
-    // SAFETY: the core passes a key of ours; the default provider's function gets its own.
-    unsafe {
-        with(key, |key, inner| {
-            let selected = key.selected(selection);
-            // Only the private half was asked for, and the other machine has it.
-            if selected == 0 && selection != 0 {
-                return Some(1);
-            }
-            Some(inner.has?(key.inner, selected))
-        })
-    }
-}
-
-/// # Safety
-/// As for [`with`].
-unsafe extern "C" fn validate(key: *const c_void, selection: c_int, check: c_int) -> c_int {
-    // SAFETY: the core passes a key of ours, whose inner key the default provider checks.
-    unsafe {
-        with(key, |key, inner| {
-            Some(inner.validate?(key.inner, key.selected(selection), check))
-        })
-    }
-}
-
-/// # Safety
-/// As for [`with`], for both keys.
-unsafe extern "C" fn matches(one: *const c_void, other: *const c_void, selection: c_int) -> c_int {
-    // SAFETY: the core passes two keys of ours, whose inner keys the default provider compares.
-    unsafe {
-        let Some(other) = other.cast::<Key>().as_ref() else {
-            return 0;
-        };
-        with(one, |one, inner| {
-            let selected = match one.selected(other.selected(selection)) {
-                0 if selection != 0 => SELECT_PUBLIC_KEY,
-                selected => selected,
-            };
-            Some(inner.matches?(one.inner, other.inner, selected))
-        })
-    }
-}
-
-/// Imports a key, but not a public half whose private half may be in another provider, such as a TPM's. OpenSSL would
-/// import the public half and sign here; if the import is refused, it has the other provider sign. Without such a
-/// provider, public halves are imported: refusing one costs a microsecond in each operation, importing it costs time
-/// only once.
-///
-/// # Safety
-/// As for [`with`]; `params` is null or an array that ends with [`Param::END`].
-unsafe extern "C" fn import(key: *mut c_void, selection: c_int, params: *const Param) -> c_int {
-    // SAFETY: the core passes a key of ours, and parameters, which are only read; its provider lives as long.
-    unsafe {
-        with(key, |key, inner| {
-            let is_private = selection & SELECT_PRIVATE_KEY != 0;
-            let is_half = is_private && !Params::new(params.cast_mut()).have(b"d");
-            if is_half && (*key.provider).may_keys_be_elsewhere() {
-                return None;
-            }
-            Some(inner.import?(key.inner, selection, params))
-        })
-    }
-}
-
-/// # Safety
-/// As for [`with`]; `callback` takes `argument`.
-unsafe extern "C" fn export(
-    key: *mut c_void,
-    selection: c_int,
-    callback: Callback,
-    argument: *mut c_void,
-) -> c_int {
-    // SAFETY: the core passes a key of ours, and a callback with its argument for the default provider's function.
-    unsafe {
-        with(key, |key, inner| {
-            // A caller that asks for the whole key must not get half of it.
-            if key.selected(selection) != selection {
-                return None;
-            }
-            Some(inner.export?(key.inner, selection, callback, argument))
-        })
-    }
-}
-
-/// # Safety
-/// `key` is null or a key of ours that is not freed during the call.
-unsafe extern "C" fn dup(key: *const c_void, selection: c_int) -> *mut c_void {
-    catching(null_mut(), || {
-        // SAFETY: the core passes a key of ours; the default provider makes the copy, which has no other owner.
-        unsafe {
-            let Some(key) = key.cast::<Key>().as_ref() else {
-                return null_mut();
-            };
-            let selected = key.selected(selection);
-            let copy = key.functions().dup.map(|dup| dup(key.inner, selected));
-            let is_whole = selection & SELECT_PRIVATE_KEY != 0;
-            let reference = key.reference.clone().filter(|_| is_whole);
-            Key::around(
-                key.provider,
-                key.functions,
-                copy.unwrap_or(null_mut()),
-                reference,
-            )
-        }
-    })
-}

@@ -30,27 +30,29 @@ mod private_op;
 mod remote;
 mod signature;
 
+use self::keymgmt::Rsa;
 use crate::abi::{
     Algorithm, OPERATION_ASYM_CIPHER, OPERATION_DECODER, OPERATION_KEYMGMT, OPERATION_SIGNATURE,
 };
 use crate::decoder;
 use crate::default_provider::rsa::DefaultRsa;
+use crate::exported;
 use crate::offered::Offered;
 use crate::provider::Provider;
 
 /// Adds the algorithms that are offered.
 pub(crate) fn offer(provider: &Provider, default: &DefaultRsa, offered: &mut Offered) {
-    let [rsa, pss] = default.key_names;
+    let [rsa, pss] = &default.keys;
     offered.add_keys(
-        rsa,
-        keymgmt::table::<{ keymgmt::RSA }>(&default.keys[keymgmt::RSA]),
+        rsa.names,
+        exported::table::<Rsa<{ keymgmt::RSA }>>(&rsa.functions),
     );
     // Never hidden: PSS keys sign by the RSA signature, and OpenSSL does not fetch that again once it was found for RSA
     // keys.
     offered.add(
         OPERATION_KEYMGMT,
-        keymgmt::table::<{ keymgmt::PSS }>(&default.keys[keymgmt::PSS]),
-        |table| Algorithm::of_keys(pss, table),
+        exported::table::<Rsa<{ keymgmt::PSS }>>(&pss.functions),
+        |table| Algorithm::of_keys(pss.names, table),
     );
     for (operation, names, table) in [
         (
@@ -72,7 +74,7 @@ pub(crate) fn offer(provider: &Provider, default: &DefaultRsa, offered: &mut Off
     if provider.signer.has_relay() {
         let table = decoder::der_table(remote::key_of_der);
         offered.add(OPERATION_DECODER, table, |table| {
-            Algorithm::of(rsa, decoder::DER_PROPERTIES, table)
+            Algorithm::of(rsa.names, decoder::DER_PROPERTIES, table)
         });
     }
 }

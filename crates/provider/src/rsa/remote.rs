@@ -11,11 +11,12 @@ use zeroize::Zeroizing;
 
 use super::context::{Context, Encoding};
 use super::default_context::Around;
-use super::keymgmt::{Key, free};
+use super::keymgmt::Key;
 use super::private_op::Place;
 use crate::decoder;
 use crate::default_provider::functions::Callback;
 use crate::error::Reason;
+use crate::exported::free;
 use crate::provider::Provider;
 use crate::signer::WRONG_ANSWER;
 
@@ -63,7 +64,16 @@ pub(super) unsafe extern "C" fn key_of_der(
         provider.default_rsa().map_or(null_mut(), made)
     };
     // SAFETY: the core's arguments are passed on; `free` takes keys from `Key::remote`.
-    unsafe { decoder::decode(provider, bio, (callback, argument), c"RSA", make, free) }
+    unsafe {
+        decoder::decode(
+            provider,
+            bio,
+            (callback, argument),
+            c"RSA",
+            make,
+            free::<Key>,
+        )
+    }
 }
 
 /// Returns the private power of `number`, which is as long as the modulus, or the reason why there is none.

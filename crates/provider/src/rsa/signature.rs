@@ -16,6 +16,7 @@ use crate::asked;
 use crate::caught::catching;
 use crate::default_provider::functions::SignatureFunctions;
 use crate::default_provider::rsa::Digest;
+use crate::exported::Managed as _;
 use crate::provider::Provider;
 
 /// Returns the functions for OpenSSL.
