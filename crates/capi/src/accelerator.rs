@@ -67,6 +67,22 @@ pub extern "C" fn oarlock_accelerator_free(accelerator: Handle<Accelerator>) -> 
     free_shared(accelerator)
 }
 
+/// Stores a new object in `to`, or NULL if creating it fails.
+///
+/// # Safety
+/// The caller owns `to`, or it is NULL.
+pub(crate) unsafe fn made<T: Object>(
+    to: *mut Handle<T>,
+    what: &str,
+    make: impl FnOnce() -> Result<T, Failure>,
+) -> Result<(), Failure> {
+    // SAFETY: the caller of `made` says that it owns `to`, or it is NULL.
+    let to = unsafe { place(to, what) }?;
+    *to = Handle::NULL;
+    *to = Handle::new(make()?)?;
+    Ok(())
+}
+
 /// Frees an object that calls share. NULL is accepted; a handle that was freed already is an error.
 pub(crate) fn free_shared<T: ManyCalls>(handle: Handle<T>) -> c_int {
     call(|| match handle.is_null() {

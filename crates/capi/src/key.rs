@@ -9,12 +9,13 @@ use oarlock::keys::{
 };
 use zeroize::Zeroizing;
 
-use crate::accelerator::free_shared;
+use crate::accelerator::{free_shared, made};
 use crate::buffers::{Room, input, place, text};
 use crate::failure::{Failure, call};
 use crate::handles::{Handle, ManyCalls, Object};
-use crate::job::{self, AnyJob, Bytes, submitted};
+use crate::job::{self, AnyJob, submitted};
 use crate::rsa::{queue_full, signature_scheme_named};
+use crate::schemes::{computing, submitting, submitting_verification, verifying};
 
 impl Object for AcceleratedKey {
     const KIND: u64 = 15;
@@ -84,21 +85,6 @@ fn name_of(key_type: KeyType) -> &'static CStr {
         .map_or(c"", |name| name)
 }
 
-/// Stores a new key in `to`, or NULL if creating it fails.
-///
-/// # Safety
-/// The caller owns `to`, or it is NULL.
-unsafe fn made<K: ManyCalls>(
-    to: *mut Handle<K>,
-    make: impl FnOnce() -> Result<K, Failure>,
-) -> Result<(), Failure> {
-    // SAFETY: the caller of `made` says that it owns `to`, or it is NULL.
-    let to = unsafe { place(to, "the place of the key") }?;
-    *to = Handle::NULL;
-    *to = Handle::new(make()?)?;
-    Ok(())
-}
-
 /// See `oarlock.h`.
 ///
 /// # Safety
@@ -117,7 +103,7 @@ pub unsafe extern "C" fn oarlock_private_key_new(
         Ok(accelerator.key(&PrivateKey::from_bytes(key)?))
     };
     // SAFETY: the caller of `oarlock_private_key_new` says that it owns `private`, or it is NULL.
-    call(|| unsafe { made(private, make) })
+    call(|| unsafe { made(private, "the place of the key", make) })
 }
 
 /// See `oarlock.h`.
@@ -139,7 +125,7 @@ pub unsafe extern "C" fn oarlock_private_key_from_raw(
         Ok(accelerator.key(&PrivateKey::from_raw(key_type, raw)?))
     };
     // SAFETY: the caller of `oarlock_private_key_from_raw` says that it owns `private`, or it is NULL.
-    call(|| unsafe { made(private, make) })
+    call(|| unsafe { made(private, "the place of the key", make) })
 }
 
 /// See `oarlock.h`.
@@ -159,7 +145,7 @@ pub unsafe extern "C" fn oarlock_private_key_generate(
         Ok(accelerator.key(&PrivateKey::generate(key_type)?))
     };
     // SAFETY: the caller of `oarlock_private_key_generate` says that it owns `private`, or it is NULL.
-    call(|| unsafe { made(private, make) })
+    call(|| unsafe { made(private, "the place of the key", make) })
 }
 
 /// See `oarlock.h`.
@@ -237,7 +223,7 @@ pub unsafe extern "C" fn oarlock_public_key_new(
         Ok(accelerator.public_key(&PublicKey::from_bytes(key)?))
     };
     // SAFETY: the caller of `oarlock_public_key_new` says that it owns `public`, or it is NULL.
-    call(|| unsafe { made(public, make) })
+    call(|| unsafe { made(public, "the place of the key", make) })
 }
 
 /// See `oarlock.h`.
@@ -259,7 +245,7 @@ pub unsafe extern "C" fn oarlock_public_key_from_raw(
         Ok(accelerator.public_key(&PublicKey::from_raw(key_type, raw)?))
     };
     // SAFETY: the caller of `oarlock_public_key_from_raw` says that it owns `public`, or it is NULL.
-    call(|| unsafe { made(public, make) })
+    call(|| unsafe { made(public, "the place of the key", make) })
 }
 
 /// See `oarlock.h`.
@@ -273,7 +259,7 @@ pub unsafe extern "C" fn oarlock_public_key_of(
 ) -> c_int {
     let make = || Ok(private.shared()?.public().clone());
     // SAFETY: the caller of `oarlock_public_key_of` says that it owns `public`, or it is NULL.
-    call(|| unsafe { made(public, make) })
+    call(|| unsafe { made(public, "the place of the key", make) })
 }
 
 /// See `oarlock.h`.
@@ -326,119 +312,22 @@ pub unsafe extern "C" fn oarlock_public_key_write(
     })
 }
 
-/// See `oarlock.h`.
-///
-/// # Safety
-/// The caller owns `signature_bytes` and the `*signature_bytes` bytes at `signature`; `name` ends with a NUL; `message` has
-/// `message_bytes` bytes; each may be NULL.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn oarlock_key_sign(
-    private: Handle<AcceleratedKey>,
-    signature: *mut c_void,
-    signature_bytes: *mut usize,
-    name: *const c_char,
-    message: *const c_void,
-    message_bytes: usize,
-) -> c_int {
-    call(|| {
-        let private = private.shared()?;
-        // SAFETY: the caller says that it owns `signature_bytes` and the `*signature_bytes` bytes at `signature`; `name` is
-        // NULL or ends with a NUL; and `message` is NULL or has `message_bytes` bytes.
-        let (mut room, scheme, message) = unsafe {
-            (
-                Room::new(signature, signature_bytes)?,
-                scheme(name)?,
-                input(message, message_bytes, "the message")?,
-            )
-        };
-        room.need(private.public().key().signature_bytes_max())?;
-        room.fill(&private.sign(&scheme, message)?)
-    })
+computing! {
+    oarlock_key_sign(AcceleratedKey, scheme, "the message")
+        |private, name, message| signature_bytes_max(&private) => private.sign(&name, message);
+    oarlock_key_sign_digest(AcceleratedKey, scheme, "the digest")
+        |private, name, digest| signature_bytes_max(&private) => private.sign_digest(&name, digest);
 }
 
-/// See `oarlock.h`.
-///
-/// # Safety
-/// The same as for [`oarlock_key_sign`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn oarlock_key_sign_digest(
-    private: Handle<AcceleratedKey>,
-    signature: *mut c_void,
-    signature_bytes: *mut usize,
-    name: *const c_char,
-    digest: *const c_void,
-    digest_bytes: usize,
-) -> c_int {
-    call(|| {
-        let private = private.shared()?;
-        // SAFETY: the caller says that it owns `signature_bytes` and the `*signature_bytes` bytes at `signature`; `name` is
-        // NULL or ends with a NUL; and `digest` is NULL or has `digest_bytes` bytes.
-        let (mut room, scheme, digest) = unsafe {
-            (
-                Room::new(signature, signature_bytes)?,
-                scheme(name)?,
-                input(digest, digest_bytes, "the digest")?,
-            )
-        };
-        room.need(private.public().key().signature_bytes_max())?;
-        room.fill(&private.sign_digest(&scheme, digest)?)
-    })
+fn signature_bytes_max(private: &AcceleratedKey) -> usize {
+    private.public().key().signature_bytes_max()
 }
 
-/// See `oarlock.h`.
-///
-/// # Safety
-/// `name` ends with a NUL; `message` and `signature` have `message_bytes` and `signature_bytes` bytes; each may be NULL.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn oarlock_key_verify(
-    public: Handle<AcceleratedPublicKey>,
-    name: *const c_char,
-    message: *const c_void,
-    message_bytes: usize,
-    signature: *const c_void,
-    signature_bytes: usize,
-) -> c_int {
-    call(|| {
-        let public = public.shared()?;
-        // SAFETY: the caller says that `name` is NULL or ends with a NUL; `message` is NULL or has `message_bytes` bytes;
-        // and `signature` is NULL or has `signature_bytes` bytes.
-        let (scheme, message, signature) = unsafe {
-            (
-                scheme(name)?,
-                input(message, message_bytes, "the message")?,
-                input(signature, signature_bytes, "the signature")?,
-            )
-        };
-        Ok(public.verify(&scheme, message, signature)?)
-    })
-}
-
-/// See `oarlock.h`.
-///
-/// # Safety
-/// The same as for [`oarlock_key_verify`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn oarlock_key_verify_digest(
-    public: Handle<AcceleratedPublicKey>,
-    name: *const c_char,
-    digest: *const c_void,
-    digest_bytes: usize,
-    signature: *const c_void,
-    signature_bytes: usize,
-) -> c_int {
-    call(|| {
-        let public = public.shared()?;
-        // SAFETY: the caller says that `name` is NULL or ends with a NUL; `digest` is NULL or has `digest_bytes` bytes; and
-        // `signature` is NULL or has `signature_bytes` bytes.
-        let (scheme, digest, signature) = unsafe {
-            (
-                scheme(name)?,
-                input(digest, digest_bytes, "the digest")?,
-                input(signature, signature_bytes, "the signature")?,
-            )
-        };
-        Ok(public.verify_digest(&scheme, digest, signature)?)
-    })
+verifying! {
+    oarlock_key_verify(AcceleratedPublicKey, scheme, "the message")
+        |public, name, message, signature| public.verify(&name, message, signature);
+    oarlock_key_verify_digest(AcceleratedPublicKey, scheme, "the digest")
+        |public, name, digest, signature| public.verify_digest(&name, digest, signature);
 }
 
 /// See `oarlock.h`.
@@ -521,109 +410,16 @@ pub unsafe extern "C" fn oarlock_key_decapsulate(
     })
 }
 
-/// See `oarlock.h`.
-///
-/// # Safety
-/// The caller owns `job`, or it is NULL; `name` ends with a NUL; `message` has `message_bytes` bytes; `options` points to
-/// options; each may be NULL.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn oarlock_key_submit_sign(
-    private: Handle<AcceleratedKey>,
-    job: *mut Handle<AnyJob>,
-    name: *const c_char,
-    message: *const c_void,
-    message_bytes: usize,
-    options: *const job::Options,
-) -> c_int {
-    let submit = || {
-        let private = private.shared()?;
-        // SAFETY: the caller says that `name` is NULL or ends with a NUL; `message` is NULL or has `message_bytes` bytes;
-        // and `options` is NULL or points to options.
-        let (scheme, message, options) = unsafe {
-            (
-                scheme(name)?,
-                input(message, message_bytes, "the message")?,
-                job::options(options)?,
-            )
-        };
-        let job = private
-            .submit_sign(scheme, message, options)
-            .map_err(queue_full)?;
-        Ok(job.map(|signature| Ok(Zeroizing::new(signature))))
-    };
-    // SAFETY: the caller of `oarlock_key_submit_sign` says that it owns `job`, or it is NULL.
-    call(|| unsafe { submitted(job, submit) })
+submitting! {
+    oarlock_key_submit_sign(AcceleratedKey, scheme, "the message")
+        |private, name, message, options|
+            private.submit_sign(name, message, options) => Zeroizing::new;
+    oarlock_key_submit_sign_digest(AcceleratedKey, scheme, "the digest")
+        |private, name, digest, options|
+            private.submit_sign_digest(name, digest, options) => Zeroizing::new;
 }
 
-/// See `oarlock.h`.
-///
-/// # Safety
-/// The same as for [`oarlock_key_submit_sign`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn oarlock_key_submit_sign_digest(
-    private: Handle<AcceleratedKey>,
-    job: *mut Handle<AnyJob>,
-    name: *const c_char,
-    digest: *const c_void,
-    digest_bytes: usize,
-    options: *const job::Options,
-) -> c_int {
-    let submit = || {
-        let private = private.shared()?;
-        // SAFETY: the caller says that `name` is NULL or ends with a NUL; `digest` is NULL or has `digest_bytes` bytes; and
-        // `options` is NULL or points to options.
-        let (scheme, digest, options) = unsafe {
-            (
-                scheme(name)?,
-                input(digest, digest_bytes, "the digest")?,
-                job::options(options)?,
-            )
-        };
-        let job = private
-            .submit_sign_digest(scheme, digest, options)
-            .map_err(queue_full)?;
-        Ok(job.map(|signature| Ok(Zeroizing::new(signature))))
-    };
-    // SAFETY: the caller of `oarlock_key_submit_sign_digest` says that it owns `job`, or it is NULL.
-    call(|| unsafe { submitted(job, submit) })
-}
-
-/// See `oarlock.h`.
-///
-/// # Safety
-/// The caller owns `job`, or it is NULL; `name` ends with a NUL; `message` and `signature` have `message_bytes` and
-/// `signature_bytes` bytes; `options` points to options; each may be NULL.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn oarlock_key_submit_verify(
-    public: Handle<AcceleratedPublicKey>,
-    job: *mut Handle<AnyJob>,
-    name: *const c_char,
-    message: *const c_void,
-    message_bytes: usize,
-    signature: *const c_void,
-    signature_bytes: usize,
-    options: *const job::Options,
-) -> c_int {
-    let submit = || {
-        let public = public.shared()?;
-        // SAFETY: the caller says that `name` is NULL or ends with a NUL; `message` is NULL or has `message_bytes` bytes;
-        // `signature` is NULL or has `signature_bytes` bytes; and `options` is NULL or points to options.
-        let (scheme, message, signature, options) = unsafe {
-            (
-                scheme(name)?,
-                input(message, message_bytes, "the message")?,
-                input(signature, signature_bytes, "the signature")?,
-                job::options(options)?,
-            )
-        };
-        let job = public
-            .submit_verify(scheme, message, signature, options)
-            .map_err(queue_full)?;
-        Ok(job.map(|()| Ok(Bytes::default())))
-    };
-    // SAFETY: the caller of `oarlock_key_submit_verify` says that it owns `job`, or it is NULL.
-    call(|| unsafe { submitted(job, submit) })
-}
+submitting_verification!(oarlock_key_submit_verify(AcceleratedPublicKey, scheme));
 
 /// See `oarlock.h`.
 ///

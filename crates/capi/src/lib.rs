@@ -22,3 +22,4 @@ mod key;
 mod packet;
 mod registry;
 mod rsa;
+mod schemes;

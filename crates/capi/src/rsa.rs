@@ -1,20 +1,22 @@
 //! RSA keys and modular powers.
 
+use std::convert::identity;
 use std::ffi::{c_char, c_int, c_void};
 
 use oarlock::Accelerator;
-use oarlock::job::{Job, QueueFull};
+use oarlock::job::QueueFull;
 use oarlock::rsa::{
     AcceleratedModExp, AcceleratedRsa, AcceleratedRsaPublic, Base, ByteOrder, EncryptionScheme,
     Hash, RsaPrivateKey, RsaPublicKey, SignatureScheme,
 };
 use zeroize::{Zeroize as _, Zeroizing};
 
-use crate::accelerator::free_shared;
+use crate::accelerator::{free_shared, made};
 use crate::buffers::{Room, input, place, text};
 use crate::failure::{Code, Failure, call};
 use crate::handles::{Handle, ManyCalls, Object};
-use crate::job::{self, AnyJob, Bytes, submitted};
+use crate::job::{self, AnyJob, submitted};
+use crate::schemes::{computing, submitting, submitting_verification, verifying};
 
 impl Object for AcceleratedRsa {
     const KIND: u64 = 4;
@@ -123,17 +125,15 @@ pub unsafe extern "C" fn oarlock_rsa_private_new(
     key: *const c_void,
     key_bytes: usize,
 ) -> c_int {
-    call(|| {
-        // SAFETY: the caller says that it owns `private`, or it is NULL.
-        let to = unsafe { place(private, "the place of the key") }?;
-        *to = Handle::NULL;
+    let make = || {
         let accelerator = accelerator.shared()?;
         // SAFETY: the caller of `oarlock_rsa_private_new` says that `key` is NULL or has `key_bytes` bytes.
         let key = unsafe { input(key, key_bytes, "the key") }?;
         let key = parsed(key, RsaPrivateKey::from_pem, RsaPrivateKey::from_der)?;
-        *to = Handle::new(accelerator.rsa(&key))?;
-        Ok(())
-    })
+        Ok(accelerator.rsa(&key))
+    };
+    // SAFETY: the caller of `oarlock_rsa_private_new` says that it owns `private`, or it is NULL.
+    call(|| unsafe { made(private, "the place of the key", make) })
 }
 
 /// See `oarlock.h`.
@@ -153,17 +153,15 @@ pub unsafe extern "C" fn oarlock_rsa_public_new(
     key: *const c_void,
     key_bytes: usize,
 ) -> c_int {
-    call(|| {
-        // SAFETY: the caller says that it owns `public`, or it is NULL.
-        let to = unsafe { place(public, "the place of the key") }?;
-        *to = Handle::NULL;
+    let make = || {
         let accelerator = accelerator.shared()?;
         // SAFETY: the caller of `oarlock_rsa_public_new` says that `key` is NULL or has `key_bytes` bytes.
         let key = unsafe { input(key, key_bytes, "the key") }?;
         let key = parsed(key, RsaPublicKey::from_pem, RsaPublicKey::from_der)?;
-        *to = Handle::new(accelerator.rsa_public(&key))?;
-        Ok(())
-    })
+        Ok(accelerator.rsa_public(&key))
+    };
+    // SAFETY: the caller of `oarlock_rsa_public_new` says that it owns `public`, or it is NULL.
+    call(|| unsafe { made(public, "the place of the key", make) })
 }
 
 /// See `oarlock.h`.
@@ -175,13 +173,9 @@ pub unsafe extern "C" fn oarlock_rsa_public_of(
     private: Handle<AcceleratedRsa>,
     public: *mut Handle<AcceleratedRsaPublic>,
 ) -> c_int {
-    call(|| {
-        // SAFETY: the caller says that it owns `public`, or it is NULL.
-        let to = unsafe { place(public, "the place of the key") }?;
-        *to = Handle::NULL;
-        *to = Handle::new(private.shared()?.public().clone())?;
-        Ok(())
-    })
+    let make = || Ok(private.shared()?.public().clone());
+    // SAFETY: the caller of `oarlock_rsa_public_of` says that it owns `public`, or it is NULL.
+    call(|| unsafe { made(public, "the place of the key", make) })
 }
 
 /// See `oarlock.h`.
@@ -228,318 +222,41 @@ fn bytes_of(private: &AcceleratedRsa) -> usize {
     private.public().key().bytes()
 }
 
-/// See `oarlock.h`.
-///
-/// # Safety
-/// The caller owns `signature_bytes` and the `*signature_bytes` bytes at `signature`; `scheme` ends with a NUL; `message`
-/// has `message_bytes` bytes; each may be NULL.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn oarlock_rsa_sign(
-    private: Handle<AcceleratedRsa>,
-    signature: *mut c_void,
-    signature_bytes: *mut usize,
-    scheme: *const c_char,
-    message: *const c_void,
-    message_bytes: usize,
-) -> c_int {
-    call(|| {
-        let private = private.shared()?;
-        // SAFETY: the caller says that it owns `signature_bytes` and the `*signature_bytes` bytes at `signature`; `scheme`
-        // is NULL or ends with a NUL; and `message` is NULL or has `message_bytes` bytes.
-        let (mut room, scheme, message) = unsafe {
-            (
-                Room::new(signature, signature_bytes)?,
-                signature_scheme(scheme)?,
-                input(message, message_bytes, "the message")?,
-            )
-        };
-        room.need(bytes_of(&private))?;
-        room.fill(&private.sign(scheme, message)?)
-    })
+computing! {
+    oarlock_rsa_sign(AcceleratedRsa, signature_scheme, "the message")
+        |private, scheme, message| bytes_of(&private) => private.sign(scheme, message);
+    oarlock_rsa_sign_digest(AcceleratedRsa, signature_scheme, "the digest")
+        |private, scheme, digest| bytes_of(&private) => private.sign_digest(scheme, digest);
+    oarlock_rsa_encrypt(AcceleratedRsaPublic, encryption_scheme, "the message")
+        |public, scheme, message| public.key().bytes() => public.encrypt(&scheme, message);
+    // The room must fit any message, so that no error reveals the length of this one.
+    oarlock_rsa_decrypt(AcceleratedRsa, encryption_scheme, "the ciphertext")
+        |private, scheme, ciphertext| bytes_of(&private) => private.decrypt(&scheme, ciphertext);
 }
 
-/// See `oarlock.h`.
-///
-/// # Safety
-/// The same as for [`oarlock_rsa_sign`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn oarlock_rsa_sign_digest(
-    private: Handle<AcceleratedRsa>,
-    signature: *mut c_void,
-    signature_bytes: *mut usize,
-    scheme: *const c_char,
-    digest: *const c_void,
-    digest_bytes: usize,
-) -> c_int {
-    call(|| {
-        let private = private.shared()?;
-        // SAFETY: the caller says that it owns `signature_bytes` and the `*signature_bytes` bytes at `signature`; `scheme`
-        // is NULL or ends with a NUL; and `digest` is NULL or has `digest_bytes` bytes.
-        let (mut room, scheme, digest) = unsafe {
-            (
-                Room::new(signature, signature_bytes)?,
-                signature_scheme(scheme)?,
-                input(digest, digest_bytes, "the digest")?,
-            )
-        };
-        room.need(bytes_of(&private))?;
-        room.fill(&private.sign_digest(scheme, digest)?)
-    })
+verifying! {
+    oarlock_rsa_verify(AcceleratedRsaPublic, signature_scheme, "the message")
+        |public, scheme, message, signature| public.verify(scheme, message, signature);
+    oarlock_rsa_verify_digest(AcceleratedRsaPublic, signature_scheme, "the digest")
+        |public, scheme, digest, signature| public.verify_digest(scheme, digest, signature);
 }
 
-/// See `oarlock.h`.
-///
-/// # Safety
-/// `scheme` ends with a NUL; `message` and `signature` have the lengths given; each may be NULL.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn oarlock_rsa_verify(
-    public: Handle<AcceleratedRsaPublic>,
-    scheme: *const c_char,
-    message: *const c_void,
-    message_bytes: usize,
-    signature: *const c_void,
-    signature_bytes: usize,
-) -> c_int {
-    call(|| {
-        let public = public.shared()?;
-        // SAFETY: the caller says that `scheme` is NULL or ends with a NUL; `message` is NULL or has
-        // `message_bytes` bytes; and `signature` is NULL or has `signature_bytes` bytes.
-        let (scheme, message, signature) = unsafe {
-            (
-                signature_scheme(scheme)?,
-                input(message, message_bytes, "the message")?,
-                input(signature, signature_bytes, "the signature")?,
-            )
-        };
-        Ok(public.verify(scheme, message, signature)?)
-    })
+submitting! {
+    oarlock_rsa_submit_sign(AcceleratedRsa, signature_scheme, "the message")
+        |private, scheme, message, options|
+            private.submit_sign(scheme, message, options) => Zeroizing::new;
+    oarlock_rsa_submit_sign_digest(AcceleratedRsa, signature_scheme, "the digest")
+        |private, scheme, digest, options|
+            private.submit_sign_digest(scheme, digest, options) => Zeroizing::new;
+    oarlock_rsa_submit_decrypt(AcceleratedRsa, encryption_scheme, "the ciphertext")
+        |private, scheme, ciphertext, options|
+            private.submit_decrypt(&scheme, ciphertext, options) => identity;
 }
 
-/// See `oarlock.h`.
-///
-/// # Safety
-/// The same as for [`oarlock_rsa_verify`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn oarlock_rsa_verify_digest(
-    public: Handle<AcceleratedRsaPublic>,
-    scheme: *const c_char,
-    digest: *const c_void,
-    digest_bytes: usize,
-    signature: *const c_void,
-    signature_bytes: usize,
-) -> c_int {
-    call(|| {
-        let public = public.shared()?;
-        // SAFETY: the caller says that `scheme` is NULL or ends with a NUL; `digest` is NULL or has
-        // `digest_bytes` bytes; and `signature` is NULL or has `signature_bytes` bytes.
-        let (scheme, digest, signature) = unsafe {
-            (
-                signature_scheme(scheme)?,
-                input(digest, digest_bytes, "the digest")?,
-                input(signature, signature_bytes, "the signature")?,
-            )
-        };
-        Ok(public.verify_digest(scheme, digest, signature)?)
-    })
-}
-
-/// See `oarlock.h`.
-///
-/// # Safety
-/// The caller owns `ciphertext_bytes` and the `*ciphertext_bytes` bytes at `ciphertext`; `scheme` ends with a NUL; `message`
-/// has `message_bytes` bytes; each may be NULL.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn oarlock_rsa_encrypt(
-    public: Handle<AcceleratedRsaPublic>,
-    ciphertext: *mut c_void,
-    ciphertext_bytes: *mut usize,
-    scheme: *const c_char,
-    message: *const c_void,
-    message_bytes: usize,
-) -> c_int {
-    call(|| {
-        let public = public.shared()?;
-        // SAFETY: the caller says that it owns `ciphertext_bytes` and the `*ciphertext_bytes` bytes at `ciphertext`;
-        // `scheme` is NULL or ends with a NUL; and `message` is NULL or has `message_bytes` bytes.
-        let (mut room, scheme, message) = unsafe {
-            (
-                Room::new(ciphertext, ciphertext_bytes)?,
-                encryption_scheme(scheme)?,
-                input(message, message_bytes, "the message")?,
-            )
-        };
-        room.need(public.key().bytes())?;
-        room.fill(&public.encrypt(&scheme, message)?)
-    })
-}
-
-/// See `oarlock.h`.
-///
-/// # Safety
-/// The caller owns `message_bytes` and the `*message_bytes` bytes at `message`; `scheme` ends with a NUL; `ciphertext` has
-/// `ciphertext_bytes` bytes; each may be NULL.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn oarlock_rsa_decrypt(
-    private: Handle<AcceleratedRsa>,
-    message: *mut c_void,
-    message_bytes: *mut usize,
-    scheme: *const c_char,
-    ciphertext: *const c_void,
-    ciphertext_bytes: usize,
-) -> c_int {
-    call(|| {
-        let private = private.shared()?;
-        // SAFETY: the caller says that it owns `message_bytes` and the `*message_bytes` bytes at `message`; `scheme` is NULL
-        // or ends with a NUL; and `ciphertext` is NULL or has `ciphertext_bytes` bytes.
-        let (mut room, scheme, ciphertext) = unsafe {
-            (
-                Room::new(message, message_bytes)?,
-                encryption_scheme(scheme)?,
-                input(ciphertext, ciphertext_bytes, "the ciphertext")?,
-            )
-        };
-        // The room must fit any message, so that no error reveals the length of this one.
-        room.need(bytes_of(&private))?;
-        room.fill(&private.decrypt(&scheme, ciphertext)?)
-    })
-}
-
-/// See `oarlock.h`.
-///
-/// # Safety
-/// The caller owns `job`, or it is NULL; `scheme` ends with a NUL; `message` has `message_bytes` bytes; `options` points to
-/// options; each may be NULL.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn oarlock_rsa_submit_sign(
-    private: Handle<AcceleratedRsa>,
-    job: *mut Handle<AnyJob>,
-    scheme: *const c_char,
-    message: *const c_void,
-    message_bytes: usize,
-    options: *const job::Options,
-) -> c_int {
-    let submit = || {
-        let private = private.shared()?;
-        // SAFETY: the caller says that `scheme` is NULL or ends with a NUL; `message` is NULL or has `message_bytes` bytes;
-        // and `options` is NULL or points to options.
-        let (scheme, message, options) = unsafe {
-            (
-                signature_scheme(scheme)?,
-                input(message, message_bytes, "the message")?,
-                job::options(options)?,
-            )
-        };
-        Ok(private
-            .submit_sign(scheme, message, options)
-            .map_err(queue_full)?
-            .map(|signature| Ok(Zeroizing::new(signature))))
-    };
-    // SAFETY: the caller of `oarlock_rsa_submit_sign` says that it owns `job`, or it is NULL.
-    call(|| unsafe { submitted(job, submit) })
-}
-
-/// See `oarlock.h`.
-///
-/// # Safety
-/// The same as for [`oarlock_rsa_submit_sign`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn oarlock_rsa_submit_sign_digest(
-    private: Handle<AcceleratedRsa>,
-    job: *mut Handle<AnyJob>,
-    scheme: *const c_char,
-    digest: *const c_void,
-    digest_bytes: usize,
-    options: *const job::Options,
-) -> c_int {
-    let submit = || {
-        let private = private.shared()?;
-        // SAFETY: the caller says that `scheme` is NULL or ends with a NUL; `digest` is NULL or has `digest_bytes` bytes;
-        // and `options` is NULL or points to options.
-        let (scheme, digest, options) = unsafe {
-            (
-                signature_scheme(scheme)?,
-                input(digest, digest_bytes, "the digest")?,
-                job::options(options)?,
-            )
-        };
-        Ok(private
-            .submit_sign_digest(scheme, digest, options)
-            .map_err(queue_full)?
-            .map(|signature| Ok(Zeroizing::new(signature))))
-    };
-    // SAFETY: the caller of `oarlock_rsa_submit_sign_digest` says that it owns `job`, or it is NULL.
-    call(|| unsafe { submitted(job, submit) })
-}
-
-/// See `oarlock.h`.
-///
-/// # Safety
-/// The same as for [`oarlock_rsa_submit_sign`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn oarlock_rsa_submit_decrypt(
-    private: Handle<AcceleratedRsa>,
-    job: *mut Handle<AnyJob>,
-    scheme: *const c_char,
-    ciphertext: *const c_void,
-    ciphertext_bytes: usize,
-    options: *const job::Options,
-) -> c_int {
-    let submit = || {
-        let private = private.shared()?;
-        // SAFETY: the caller says that `scheme` is NULL or ends with a NUL; `ciphertext` is NULL or has `ciphertext_bytes`
-        // bytes; and `options` is NULL or points to options.
-        let (scheme, ciphertext, options) = unsafe {
-            (
-                encryption_scheme(scheme)?,
-                input(ciphertext, ciphertext_bytes, "the ciphertext")?,
-                job::options(options)?,
-            )
-        };
-        let job = private
-            .submit_decrypt(&scheme, ciphertext, options)
-            .map_err(queue_full)?;
-        Ok(job.map(Ok))
-    };
-    // SAFETY: the caller of `oarlock_rsa_submit_decrypt` says that it owns `job`, or it is NULL.
-    call(|| unsafe { submitted(job, submit) })
-}
-
-/// See `oarlock.h`.
-///
-/// # Safety
-/// The caller owns `job`, or it is NULL; `scheme` ends with a NUL; `message` and `signature` have the lengths given;
-/// `options` points to options; each may be NULL.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn oarlock_rsa_submit_verify(
-    public: Handle<AcceleratedRsaPublic>,
-    job: *mut Handle<AnyJob>,
-    scheme: *const c_char,
-    message: *const c_void,
-    message_bytes: usize,
-    signature: *const c_void,
-    signature_bytes: usize,
-    options: *const job::Options,
-) -> c_int {
-    let submit = || {
-        let public = public.shared()?;
-        // SAFETY: the caller says that `scheme` is NULL or ends with a NUL; `message` is NULL or has `message_bytes` bytes;
-        // `signature` is NULL or has `signature_bytes` bytes; and `options` is NULL or points to options.
-        let (scheme, message, signature, options) = unsafe {
-            (
-                signature_scheme(scheme)?,
-                input(message, message_bytes, "the message")?,
-                input(signature, signature_bytes, "the signature")?,
-                job::options(options)?,
-            )
-        };
-        let job: Job<()> = public
-            .submit_verify(scheme, message, signature, options)
-            .map_err(queue_full)?;
-        Ok(job.map(|()| Ok(Bytes::default())))
-    };
-    // SAFETY: the caller of `oarlock_rsa_submit_verify` says that it owns `job`, or it is NULL.
-    call(|| unsafe { submitted(job, submit) })
-}
+submitting_verification!(oarlock_rsa_submit_verify(
+    AcceleratedRsaPublic,
+    signature_scheme
+));
 
 pub(crate) fn queue_full<R>(full: QueueFull<R>) -> Failure {
     Failure::from(oarlock::Error::from(full))
@@ -556,16 +273,14 @@ pub unsafe extern "C" fn oarlock_modexp_new(
     number: *const c_void,
     number_bytes: usize,
 ) -> c_int {
-    call(|| {
-        // SAFETY: the caller says that it owns `modulus`, or it is NULL.
-        let to = unsafe { place(modulus, "the place of the modulus") }?;
-        *to = Handle::NULL;
+    let make = || {
         let accelerator = accelerator.shared()?;
         // SAFETY: the caller says that `number` is NULL or has `number_bytes` bytes.
         let number = unsafe { input(number, number_bytes, "the modulus") }?;
-        *to = Handle::new(accelerator.modexp(number, ByteOrder::BigEndian)?)?;
-        Ok(())
-    })
+        Ok(accelerator.modexp(number, ByteOrder::BigEndian)?)
+    };
+    // SAFETY: the caller of `oarlock_modexp_new` says that it owns `modulus`, or it is NULL.
+    call(|| unsafe { made(modulus, "the place of the modulus", make) })
 }
 
 /// See `oarlock.h`.

@@ -12,99 +12,46 @@ use crate::handles::Handle;
 use crate::job::{AnyJob, submitted};
 use crate::rsa::{encryption_scheme, queue_full, signature_scheme};
 
-/// See `oarlock.h`.
-///
-/// # Safety
-/// The caller owns `job`, or it is NULL; `scheme` ends with a NUL and `message` has `message_bytes` bytes; each may be NULL.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn oarlock_framework_submit_sign(
-    framework: Handle<Framework>,
-    private: Handle<AcceleratedRsa>,
-    job: *mut Handle<AnyJob>,
-    scheme: *const c_char,
-    message: *const c_void,
-    message_bytes: usize,
-) -> c_int {
-    let request = || {
-        // SAFETY: the caller says that `scheme` is NULL or ends with a NUL; and `message` is NULL or has
-        // `message_bytes` bytes.
-        let (scheme, message) = unsafe {
-            (
-                signature_scheme(scheme)?,
-                input(message, message_bytes, "the message")?,
-            )
-        };
-        let private = private.shared()?;
-        Ok(PublicKeyRequest::sign(private.key(), scheme, message)?)
+/// Defines calls that submit a request with a private key.
+macro_rules! requesting {
+    ($($name:ident($parse:ident, $what:literal)
+        |$private:ident, $scheme:ident, $octets:ident| $request:expr;)+) => {
+        $(/// See `oarlock.h`.
+        ///
+        /// # Safety
+        /// The caller owns `job`, or it is NULL; the name of the scheme ends with a NUL; the octets are `octets_bytes` long;
+        /// each may be NULL.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            framework: Handle<Framework>,
+            private: Handle<AcceleratedRsa>,
+            job: *mut Handle<AnyJob>,
+            $scheme: *const c_char,
+            $octets: *const c_void,
+            octets_bytes: usize,
+        ) -> c_int {
+            let request = || {
+                // SAFETY: the caller says that the name is NULL or ends with a NUL, and that the octets are NULL or
+                // `octets_bytes` long.
+                let ($scheme, $octets) =
+                    unsafe { ($parse($scheme)?, input($octets, octets_bytes, $what)?) };
+                let private = private.shared()?;
+                let $private = private.key();
+                Ok($request?)
+            };
+            // SAFETY: the caller of a request says that it owns `job`, or it is NULL.
+            call(|| unsafe { submit(framework, job, request) })
+        })+
     };
-    // SAFETY: the caller of `oarlock_framework_submit_sign` says that it owns `job`, or it is NULL.
-    call(|| unsafe { submit(framework, job, request) })
 }
 
-/// See `oarlock.h`.
-///
-/// # Safety
-/// The same as for [`oarlock_framework_submit_sign`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn oarlock_framework_submit_sign_digest(
-    framework: Handle<Framework>,
-    private: Handle<AcceleratedRsa>,
-    job: *mut Handle<AnyJob>,
-    scheme: *const c_char,
-    digest: *const c_void,
-    digest_bytes: usize,
-) -> c_int {
-    let request = || {
-        // SAFETY: the caller says that `scheme` is NULL or ends with a NUL; and `digest` is NULL or has
-        // `digest_bytes` bytes.
-        let (scheme, digest) = unsafe {
-            (
-                signature_scheme(scheme)?,
-                input(digest, digest_bytes, "the digest")?,
-            )
-        };
-        let private = private.shared()?;
-        Ok(PublicKeyRequest::sign_digest(
-            private.key(),
-            scheme,
-            digest,
-        )?)
-    };
-    // SAFETY: the caller of `oarlock_framework_submit_sign_digest` says that it owns `job`, or it is NULL.
-    call(|| unsafe { submit(framework, job, request) })
-}
-
-/// See `oarlock.h`.
-///
-/// # Safety
-/// The same as for [`oarlock_framework_submit_sign`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn oarlock_framework_submit_decrypt(
-    framework: Handle<Framework>,
-    private: Handle<AcceleratedRsa>,
-    job: *mut Handle<AnyJob>,
-    scheme: *const c_char,
-    ciphertext: *const c_void,
-    ciphertext_bytes: usize,
-) -> c_int {
-    let request = || {
-        // SAFETY: the caller says that `scheme` is NULL or ends with a NUL; and `ciphertext` is NULL or has
-        // `ciphertext_bytes` bytes.
-        let (scheme, ciphertext) = unsafe {
-            (
-                encryption_scheme(scheme)?,
-                input(ciphertext, ciphertext_bytes, "the ciphertext")?,
-            )
-        };
-        let private = private.shared()?;
-        Ok(PublicKeyRequest::decrypt(
-            private.key(),
-            &scheme,
-            ciphertext,
-        )?)
-    };
-    // SAFETY: the caller of `oarlock_framework_submit_decrypt` says that it owns `job`, or it is NULL.
-    call(|| unsafe { submit(framework, job, request) })
+requesting! {
+    oarlock_framework_submit_sign(signature_scheme, "the message")
+        |private, scheme, message| PublicKeyRequest::sign(private, scheme, message);
+    oarlock_framework_submit_sign_digest(signature_scheme, "the digest")
+        |private, scheme, digest| PublicKeyRequest::sign_digest(private, scheme, digest);
+    oarlock_framework_submit_decrypt(encryption_scheme, "the ciphertext")
+        |private, scheme, ciphertext| PublicKeyRequest::decrypt(private, &scheme, ciphertext);
 }
 
 /// See `oarlock.h`.
