@@ -7,7 +7,7 @@ use oarlock_testing::seeded_noise as noise;
 
 use crate::driver::script::meant::{LISTS_OF_CHACHA20_POLY1305, LOOKS_FOR_KEYS};
 use crate::driver::script::{Algorithm, Difference, copies};
-use crate::driver::{Cipher, Context, NAMES, Param, ctrl, libcrypto};
+use crate::driver::{Cipher, Context, NAMES, Param, ctrl, libcrypto, rounds};
 
 /// The first releases that apply a length to the IV it comes with; earlier ones apply it to the next IV (CVE-2023-5363).
 const TAKES_LENGTHS_FIRST: [[u32; 3]; 3] = [[3, 0, 12], [3, 1, 4], [3, 2, 0]];
@@ -44,10 +44,7 @@ fn descriptions_are_the_default_providers() {
 
 #[test]
 fn random_sequences_look_the_same() {
-    let rounds: u64 = match std::env::var("OARLOCK_DIFFERENTIAL_ROUNDS") {
-        Ok(rounds) => rounds.parse().unwrap(),
-        Err(_) => 1500,
-    };
+    let rounds = rounds(1500);
     let mut differences: BTreeMap<String, (usize, Difference)> = BTreeMap::new();
     let mut excused: BTreeMap<&str, usize> = BTreeMap::new();
     let mut calls = 0;

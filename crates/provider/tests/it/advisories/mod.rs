@@ -4,100 +4,15 @@
 
 mod commands;
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_int, c_void};
 use std::io::Write as _;
-use std::ptr::{null, null_mut};
-use std::sync::OnceLock;
+use std::ptr::null;
 
-use crate::driver::rsa::{RsaFunctions, RsaKey};
-use crate::driver::{Param, configuration, evp_functions, libcrypto};
+use crate::driver::rsa::RsaKey;
+use crate::driver::{configuration, libcrypto};
 use crate::ec::keys::{ORDER, POINT, keys};
+use crate::primitives::keys::{Context, Key, PAIR, PARAMETERS, PUBLIC, functions};
 use crate::primitives::{SIDES, Values};
-
-evp_functions! {
-    Functions:
-    OSSL_LIB_CTX_new: fn() -> *mut c_void;
-    OSSL_LIB_CTX_free: fn(*mut c_void);
-    OSSL_LIB_CTX_load_config: fn(*mut c_void, *const c_char) -> c_int;
-    RAND_set_DRBG_type: fn(*mut c_void, *const c_char, *const c_char, *const c_char, *const c_char) -> c_int;
-    RAND_bytes_ex: fn(*mut c_void, *mut u8, usize, u32) -> c_int;
-    EVP_SIGNATURE_fetch: fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
-    EVP_PKEY_CTX_new_from_name: fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
-    EVP_PKEY_CTX_new_from_pkey: fn(*mut c_void, *mut c_void, *const c_char) -> *mut c_void;
-    EVP_PKEY_CTX_free: fn(*mut c_void);
-    EVP_PKEY_free: fn(*mut c_void);
-    EVP_PKEY_fromdata_init: fn(*mut c_void) -> c_int;
-    EVP_PKEY_fromdata: fn(*mut c_void, *mut *mut c_void, c_int, *mut Param) -> c_int;
-    EVP_PKEY_check: fn(*mut c_void) -> c_int;
-    EVP_PKEY_param_check: fn(*mut c_void) -> c_int;
-    EVP_PKEY_public_check: fn(*mut c_void) -> c_int;
-    EVP_PKEY_public_check_quick: fn(*mut c_void) -> c_int;
-    EVP_PKEY_private_check: fn(*mut c_void) -> c_int;
-    EVP_PKEY_pairwise_check: fn(*mut c_void) -> c_int;
-    EVP_PKEY_derive_init: fn(*mut c_void) -> c_int;
-    EVP_PKEY_derive_set_peer: fn(*mut c_void, *mut c_void) -> c_int;
-    EVP_PKEY_derive: fn(*mut c_void, *mut u8, *mut usize) -> c_int;
-    EVP_PKEY_encapsulate_init: fn(*mut c_void, *const Param) -> c_int;
-    EVP_PKEY_encapsulate: fn(*mut c_void, *mut u8, *mut usize, *mut u8, *mut usize) -> c_int;
-    EVP_PKEY_sign_init: fn(*mut c_void) -> c_int;
-    EVP_PKEY_sign: fn(*mut c_void, *mut u8, *mut usize, *const u8, usize) -> c_int;
-    EVP_PKEY_verify_init: fn(*mut c_void) -> c_int;
-    EVP_PKEY_verify: fn(*mut c_void, *const u8, usize, *const u8, usize) -> c_int;
-}
-
-fn functions() -> &'static Functions {
-    static FUNCTIONS: OnceLock<Functions> = OnceLock::new();
-    FUNCTIONS.get_or_init(|| Functions::load(libcrypto()))
-}
-
-/// EVP_PKEY; null if a call has created none.
-struct Key(*mut c_void);
-
-impl Drop for Key {
-    fn drop(&mut self) {
-        // SAFETY: the key is null or owned by this value.
-        unsafe { (functions().EVP_PKEY_free)(self.0) };
-    }
-}
-
-/// EVP_PKEY_CTX; null if a call has created none.
-struct Context(*mut c_void);
-
-impl Drop for Context {
-    fn drop(&mut self) {
-        // SAFETY: the context is null or owned by this value.
-        unsafe { (functions().EVP_PKEY_CTX_free)(self.0) };
-    }
-}
-
-/// EVP_PKEY_KEYPAIR, EVP_PKEY_PUBLIC_KEY and EVP_PKEY_KEY_PARAMETERS.
-const PAIR: c_int = 0x87;
-const PUBLIC: c_int = 0x86;
-const PARAMETERS: c_int = 0x84;
-
-impl Key {
-    /// Creates a key of a type from the values of an export; also returns the call's result.
-    fn of(name: &CStr, side: &CStr, selection: c_int, mut values: Values) -> (c_int, Self) {
-        let new = functions().EVP_PKEY_CTX_new_from_name;
-        let mut params = values.params();
-        let mut key = null_mut();
-        // SAFETY: the library context is live, the strings and the array are terminated, and the key has room.
-        let done = unsafe {
-            let context = new(libcrypto().library_context(), name.as_ptr(), side.as_ptr());
-            let context = Context(context);
-            assert!(!context.0.is_null(), "{side:?} has no {name:?}");
-            assert_eq!((functions().EVP_PKEY_fromdata_init)(context.0), 1);
-            (functions().EVP_PKEY_fromdata)(context.0, &mut key, selection, params.as_mut_ptr())
-        };
-        (done, Self(key))
-    }
-
-    fn context(&self, side: &CStr) -> Context {
-        let new = functions().EVP_PKEY_CTX_new_from_pkey;
-        // SAFETY: library context and key are live, and the string is NUL-terminated.
-        Context(unsafe { new(libcrypto().library_context(), self.0, side.as_ptr()) })
-    }
-}
 
 /// Runs the same on both sides and requires equal results.
 #[track_caller]
@@ -146,13 +61,11 @@ impl Drop for WithoutRandom {
 /// CVE-2024-13176, CVE-2026-54872: timing of OpenSSL's inversion of a nonce, and of its point multiplication.
 #[test]
 fn no_curve_of_nist_is_signed_with_by_openssl() {
-    static OF_KEYS: OnceLock<RsaFunctions> = OnceLock::new();
-    let of_keys = OF_KEYS.get_or_init(|| RsaFunctions::load(libcrypto()));
     let (functions, without) = (functions(), WithoutRandom::new());
     let digest = [7; 32];
     let mut signed = 0;
     for (name, pem) in keys() {
-        let key = RsaKey::read(of_keys, without.0, pem, c"provider=oarlock");
+        let key = RsaKey::read(without.0, pem, c"provider=oarlock");
         let (mut signature, mut bytes) = ([0; 200], 200);
         let (place, room) = (signature.as_mut_ptr(), &mut bytes);
         // SAFETY: contexts and keys are live, strings are NUL-terminated, and places and digests have the lengths passed.
@@ -166,7 +79,7 @@ fn no_curve_of_nist_is_signed_with_by_openssl() {
             let is_ours = name.starts_with("P-") && *name != "P-224";
             assert_eq!(done == 1, is_ours, "{name}");
             if is_ours {
-                let stock = RsaKey::read(of_keys, libcrypto().library_context(), pem, SIDES[0]);
+                let stock = RsaKey::read(libcrypto().library_context(), pem, SIDES[0]);
                 let verifier = new(libcrypto().library_context(), stock.key, SIDES[0].as_ptr());
                 let verifier = Context(verifier);
                 assert_eq!((functions.EVP_PKEY_verify_init)(verifier.0), 1);
@@ -272,7 +185,7 @@ fn small_points() -> impl Iterator<Item = Vec<u8>> {
 
 /// Returns the results of a key exchange, and whether anything but zeros was written.
 fn agreed(side: &CStr, own: &Key, peer: &Key) -> ([c_int; 3], bool) {
-    let context = own.context(side);
+    let context = Context::of_key(&own, side);
     let (mut secret, mut bytes) = ([0xa5; 100], 100);
     // SAFETY: contexts and keys are live, and the secret's place has the length passed.
     let done = unsafe {
@@ -382,7 +295,7 @@ fn an_encapsulation_that_fails_leaves_no_secret() {
         let values = Values::default().octets("pub", &share);
         let (made, key) = Key::of(c"X25519MLKEM768", SIDES[1], PUBLIC, values);
         assert_eq!(made, 1);
-        let context = key.context(SIDES[1]);
+        let context = Context::of_key(&key, SIDES[1]);
         let (mut ciphertext, mut secret) = (vec![0xa5; 1120], vec![0xa5; 64]);
         let (mut ciphertext_bytes, mut secret_bytes) = (1120, 64);
         // SAFETY: the context is live, and both places have the lengths passed.
@@ -434,7 +347,7 @@ fn checks_of_keys_without_a_half_are_answered() {
                 let (done, key) = Key::of(name, side, selection, values);
                 let mut seen = vec![done];
                 if !key.0.is_null() {
-                    let context = key.context(side);
+                    let context = Context::of_key(&key, side);
                     let functions = functions();
                     for check in [
                         functions.EVP_PKEY_check,

@@ -252,6 +252,7 @@ pub struct Param {
 impl Param {
     pub const INTEGER: c_uint = 1;
     pub const UNSIGNED_INTEGER: c_uint = 2;
+    pub const UTF8_STRING: c_uint = 4;
     pub const OCTET_STRING: c_uint = 5;
     pub const OCTET_PTR: c_uint = 7;
     pub const UNMODIFIED: usize = usize::MAX;
@@ -271,6 +272,18 @@ impl Param {
             data_bytes,
             return_bytes: Self::UNMODIFIED,
         }
+    }
+
+    /// Returns a parameter that passes a text, which must outlive its use.
+    pub fn text(key: &CStr, text: &CStr) -> Self {
+        let place = text.as_ptr().cast_mut().cast();
+        Self::new(key, Self::UTF8_STRING, place, text.count_bytes())
+    }
+
+    /// Returns a parameter that passes octets, which must outlive its use.
+    pub fn octets(key: &CStr, octets: &[u8]) -> Self {
+        let place = octets.as_ptr().cast_mut();
+        Self::new(key, Self::OCTET_STRING, place, octets.len())
     }
 
     /// Returns keys and types of a list of gettable or settable parameters, by key.

@@ -1,16 +1,17 @@
 //! Random calls of EVP, and their observable results.
 
-use std::ffi::{CStr, CString, c_int, c_void};
+use std::ffi::{CString, c_int, c_void};
 use std::fmt::Write as _;
+use std::ops::{Deref, DerefMut};
 use std::ptr::{null, null_mut};
 
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-use super::functions;
-use crate::driver::rsa::{RsaFunctions, RsaKey};
+pub use crate::driver::contexts::{SIDES, Side};
+use crate::driver::contexts::{Signing, signed};
+use crate::driver::rsa::{RsaKey, functions};
 use crate::driver::{Param, libcrypto};
-pub use crate::rsa::calls::{SIDES, Side};
 
 #[derive(Clone, Debug)]
 pub enum Call {
@@ -169,14 +170,9 @@ pub struct Signatures {
 
 /// The contexts of one side, and their signatures.
 pub struct Contexts {
-    functions: &'static RsaFunctions,
-    pub context: *mut c_void,
-    pub message: *mut c_void,
-    /// The settings of `message`, which owns them.
-    settings: *mut c_void,
+    signing: Signing,
     /// Whether `message` is a copy whose original has been freed: 3.0 keeps the algorithm's identifier with the original.
     is_copied: bool,
-    verifies: bool,
     pub signatures: Signatures,
 }
 
@@ -184,48 +180,20 @@ fn text(text: &str) -> CString {
     CString::new(text).unwrap()
 }
 
-/// Returns a parameter that passes a text, which must outlive its use.
-pub fn text_param(key: &CStr, text: &CStr) -> Param {
-    let place = text.as_ptr().cast_mut().cast();
-    Param::new(key, UTF8_STRING, place, text.count_bytes())
-}
-
 impl Contexts {
     pub fn new(side: &Side, key: &RsaKey) -> Self {
-        let functions = functions();
-        // SAFETY: library context and key are live, and the property query is NUL-terminated.
-        unsafe {
-            let context = (functions.EVP_PKEY_CTX_new_from_pkey)(
-                libcrypto().library_context(),
-                key.key,
-                side.operations.as_ptr(),
-            );
-            assert!(!context.is_null());
-            Self {
-                functions,
-                context,
-                message: (functions.EVP_MD_CTX_new)(),
-                settings: null_mut(),
-                is_copied: false,
-                verifies: false,
-                signatures: Signatures::default(),
-            }
-        }
-    }
-
-    fn settings(&self) -> *mut c_void {
-        match self.settings.is_null() {
-            true => self.context,
-            false => self.settings,
+        Self {
+            signing: Signing::new(side, key),
+            is_copied: false,
+            signatures: Signatures::default(),
         }
     }
 
     /// Makes a call and returns its observable result.
     pub fn call(&mut self, call: &Call, side: &Side, key: &RsaKey) -> String {
-        let functions = self.functions;
+        let functions = functions();
         let data: Vec<u8> = (0..=255).cycle().take(512).collect();
-        let by_parts = !self.settings.is_null();
-        let settings = self.settings();
+        let (by_parts, settings) = (self.by_parts(), self.settings());
         let mut seen = String::new();
         // SAFETY: all contexts and the key are live, names are NUL-terminated, and each length is that of the buffer next to
         // it, or smaller in tests of wrong lengths.
@@ -235,12 +203,12 @@ impl Contexts {
                 Call::VerifyInit => (functions.EVP_PKEY_verify_init)(self.context),
                 Call::DigestSignInit(name) | Call::DigestVerifyInit(name) => {
                     self.verifies = matches!(call, Call::DigestVerifyInit(_));
-                    self.begin(name, side, key.key)
+                    self.begin_named(name, side, key.key)
                 }
-                Call::Again => self.begin(None, side, null_mut()),
+                Call::Again => self.begin_named(None, side, null_mut()),
                 Call::Digest(name) => {
                     let name = text(name);
-                    let params = [text_param(c"digest", &name), Param::END];
+                    let params = [Param::text(c"digest", &name), Param::END];
                     (functions.EVP_PKEY_CTX_set_params)(settings, params.as_ptr())
                 }
                 Call::DigestSize(mut bytes) => {
@@ -260,19 +228,7 @@ impl Contexts {
                     (functions.EVP_PKEY_CTX_set_params)(settings, params.as_ptr())
                 }
                 Call::Size => {
-                    let mut bytes = 0;
-                    let result = match by_parts {
-                        true => {
-                            (functions.EVP_DigestSignFinal)(self.message, null_mut(), &mut bytes)
-                        }
-                        false => (functions.EVP_PKEY_sign)(
-                            self.context,
-                            null_mut(),
-                            &mut bytes,
-                            data.as_ptr(),
-                            32,
-                        ),
-                    };
+                    let (result, bytes) = self.size(&data[..32]);
                     let _ = write!(seen, "{bytes} ");
                     result
                 }
@@ -296,30 +252,14 @@ impl Contexts {
                     }
                     result
                 }
-                Call::Update(bytes) => {
-                    let update = match self.verifies {
-                        true => functions.EVP_DigestVerifyUpdate,
-                        false => functions.EVP_DigestSignUpdate,
-                    };
-                    update(self.message, data.as_ptr().cast(), bytes)
-                }
-                Call::Verify(bytes) => (functions.EVP_PKEY_verify)(
-                    self.context,
-                    self.signatures.of_digest.as_ptr(),
-                    self.signatures.of_digest.len(),
-                    data.as_ptr(),
-                    bytes,
-                ),
+                Call::Update(bytes) => self.update(&data[..bytes]),
+                Call::Verify(bytes) => self.verify(&self.signatures.of_digest, &data[..bytes]),
                 Call::VerifyForm(form) if by_parts => {
-                    let formed = reformed(&self.signatures.of_message, form);
-                    let verify = functions.EVP_DigestVerifyFinal;
-                    verify(self.message, formed.as_ptr(), formed.len())
+                    self.verify_final(&reformed(&self.signatures.of_message, form))
                 }
                 Call::VerifyForm(form) => {
                     let formed = reformed(&self.signatures.of_digest, form);
-                    let verify = functions.EVP_PKEY_verify;
-                    let (place, bytes) = (formed.as_ptr(), formed.len());
-                    verify(self.context, place, bytes, data.as_ptr(), 32)
+                    self.verify(&formed, &data[..32])
                 }
                 Call::Set(name, kind, bytes) => {
                     let (name, mut value) = (text(NAMED[name]), [1_u8; 16]);
@@ -328,47 +268,15 @@ impl Contexts {
                     let params = [param, Param::END];
                     (functions.EVP_PKEY_CTX_set_params)(settings, params.as_ptr())
                 }
-                Call::VerifyFinal => (functions.EVP_DigestVerifyFinal)(
-                    self.message,
-                    self.signatures.of_message.as_ptr(),
-                    self.signatures.of_message.len(),
-                ),
-                Call::Copy if by_parts => {
-                    let copy = (functions.EVP_MD_CTX_new)();
-                    let result = (functions.EVP_MD_CTX_copy_ex)(copy, self.message);
-                    (functions.EVP_MD_CTX_free)(copy);
-                    result
-                }
-                Call::Copy => {
-                    let copy = (functions.EVP_PKEY_CTX_dup)(self.context);
-                    let is_made = !copy.is_null();
-                    if is_made {
-                        (functions.EVP_PKEY_CTX_free)(copy);
-                    }
-                    is_made.into()
-                }
+                Call::VerifyFinal => self.verify_final(&self.signatures.of_message),
+                Call::Copy if by_parts => self.copy_message(false),
+                Call::Copy => self.copy_context(false),
                 Call::Replace if by_parts => {
-                    let copy = (functions.EVP_MD_CTX_new)();
-                    let result = (functions.EVP_MD_CTX_copy_ex)(copy, self.message);
-                    if result == 1 {
-                        (functions.EVP_MD_CTX_free)(self.message);
-                        self.is_copied = true;
-                        self.message = copy;
-                        self.settings = (functions.EVP_MD_CTX_get_pkey_ctx)(copy);
-                    } else {
-                        (functions.EVP_MD_CTX_free)(copy);
-                    }
+                    let result = self.copy_message(true);
+                    self.is_copied |= result == 1;
                     result
                 }
-                Call::Replace => {
-                    let copy = (functions.EVP_PKEY_CTX_dup)(self.context);
-                    let is_made = !copy.is_null();
-                    if is_made {
-                        (functions.EVP_PKEY_CTX_free)(self.context);
-                        self.context = copy;
-                    }
-                    is_made.into()
-                }
+                Call::Replace => self.copy_context(true),
                 Call::Get => {
                     let (mut id, mut name, mut bytes) = ([0u8; 128], [0u8; 64], 0_usize);
                     let mut nonce_type = self.nonce_type();
@@ -407,28 +315,11 @@ impl Contexts {
     ///
     /// # Safety
     /// `key` is null or live.
-    unsafe fn begin(&mut self, name: Option<&str>, side: &Side, key: *mut c_void) -> c_int {
-        let init = match self.verifies {
-            false => self.functions.EVP_DigestSignInit_ex,
-            true => self.functions.EVP_DigestVerifyInit_ex,
-        };
+    unsafe fn begin_named(&mut self, name: Option<&str>, side: &Side, key: *mut c_void) -> c_int {
         let name = name.map(text);
         let name = name.as_ref().map_or(null(), |name| name.as_ptr());
-        let mut settings = null_mut();
-        // SAFETY: the context is live, the caller guarantees that for the key, and names and queries are NUL-terminated.
-        let result = unsafe {
-            init(
-                self.message,
-                &mut settings,
-                name,
-                libcrypto().library_context(),
-                side.operations.as_ptr(),
-                key,
-                null(),
-            )
-        };
-        self.settings = if result == 1 { settings } else { null_mut() };
-        result
+        // SAFETY: the name is null or NUL-terminated, and the caller guarantees the key.
+        unsafe { self.begin(name, side, key, null()) }
     }
 
     fn nonce_type(&self) -> u32 {
@@ -438,7 +329,7 @@ impl Contexts {
             Param::END,
         ];
         // SAFETY: the context is live, and the place has room for the number.
-        unsafe { (self.functions.EVP_PKEY_CTX_get_params)(self.settings(), params.as_mut_ptr()) };
+        unsafe { (functions().EVP_PKEY_CTX_get_params)(self.settings(), params.as_mut_ptr()) };
         kind
     }
 
@@ -450,44 +341,31 @@ impl Contexts {
         seen: &mut String,
         sign: impl FnOnce(*mut u8, *mut usize) -> c_int,
     ) -> (c_int, Option<Vec<u8>>) {
-        let mut room = key.bytes().saturating_add_signed(more);
-        let mut place = vec![0xa5; room.max(1)];
-        let result = sign(place.as_mut_ptr(), &mut room);
-        if result != 1 {
-            return (result, None);
+        let (result, made) = signed(key, more, sign);
+        if let Some(made) = &made {
+            let errors = libcrypto().errors();
+            if self.nonce_type() == 1 {
+                let _ = write!(seen, "{made:02x?} ");
+            }
+            let _ = write!(seen, "{errors:?} ");
         }
-        place.truncate(room);
-        let errors = libcrypto().errors();
-        if self.nonce_type() == 1 {
-            let _ = write!(seen, "{place:02x?} ");
-        }
-        let _ = write!(seen, "{errors:?} ");
-        (result, Some(place))
-    }
-
-    /// Returns the parameters that can be set and got.
-    pub fn described(&self) -> [Vec<(String, u32)>; 2] {
-        let functions = self.functions;
-        // SAFETY: the context is live, and its lists are terminated.
-        unsafe {
-            [
-                Param::listed((functions.EVP_PKEY_CTX_settable_params)(self.settings())),
-                Param::listed((functions.EVP_PKEY_CTX_gettable_params)(self.settings())),
-            ]
-        }
+        (result, made)
     }
 }
 
-impl Drop for Contexts {
-    fn drop(&mut self) {
-        // SAFETY: both contexts are live until here.
-        unsafe {
-            (self.functions.EVP_MD_CTX_free)(self.message);
-            (self.functions.EVP_PKEY_CTX_free)(self.context);
-        }
+impl Deref for Contexts {
+    type Target = Signing;
+
+    fn deref(&self) -> &Signing {
+        &self.signing
     }
 }
 
-/// OSSL_PARAM_UTF8_STRING.
-const UTF8_STRING: u32 = 4;
+impl DerefMut for Contexts {
+    fn deref_mut(&mut self) -> &mut Signing {
+        &mut self.signing
+    }
+}
+
+const UTF8_STRING: u32 = Param::UTF8_STRING;
 const UNSIGNED_INTEGER: u32 = Param::UNSIGNED_INTEGER;

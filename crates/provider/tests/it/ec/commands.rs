@@ -1,8 +1,6 @@
 //! Whole commands, with keys that they exchange in files; connections; and a fork in the middle of a message.
 
-use std::process::Command;
-
-use crate::host::{Program, free_port, run, run_with, succeeds, until_listening, with_conf};
+use crate::host::{run, with_conf};
 use crate::rsa::commands::Place;
 
 const CURVES: [(&str, &str); 4] = [
@@ -76,34 +74,11 @@ fn connections_are_authenticated() {
              -subj /CN=localhost -{hash} -days 3"
         ));
         for version in ["-tls1_2", "-tls1_3"] {
-            for (server_is_ours, client_is_ours) in [(true, false), (false, true), (true, true)] {
-                let conf = |is_ours: bool| is_ours.then_some(&place.accelerated);
-                let port = free_port();
-                let line = format!(
-                    "s_server -accept {port} -cert server.crt -key server.pem -www -verify 1 -CAfile server.crt"
-                );
-                let mut server = place.command(&line);
-                let server = Program::start(with_conf(&mut server, conf(server_is_ours)));
-                until_listening(&server, port);
-                let line = format!(
-                    "s_client -connect 127.0.0.1:{port} {version} -CAfile server.crt -verify_return_error \
-                     -cert server.crt -key server.pem -ign_eof"
-                );
-                let mut client = place.command(&line);
-                // The server answers and closes, which shows that it has verified the client, too.
-                let output = run_with(
-                    with_conf(&mut client, conf(client_is_ours)),
-                    b"GET / HTTP/1.0\r\n\r\n",
-                );
-                let text = String::from_utf8_lossy(&output.stdout);
-                assert!(
-                    output.status.success()
-                        && text.contains("Verify return code: 0 (ok)")
-                        && text.contains("HTTP/1.0 200 ok"),
-                    "{curve} {version} {server_is_ours} {client_is_ours}: {text} {}",
-                    String::from_utf8_lossy(&output.stderr)
-                );
-            }
+            place.authenticates(version, |line, is_ours| {
+                let mut command = place.command(line);
+                with_conf(&mut command, is_ours.then_some(&place.accelerated));
+                command
+            });
         }
     }
 }
@@ -114,17 +89,7 @@ fn connections_are_authenticated() {
 fn a_fork_falls_into_a_message() {
     let place = Place::new();
     place.stock("genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out key.pem");
-    place.write("forks.c", FORKS);
-    let mut compiler = Command::new("cc");
-    compiler.current_dir(place.folder.path());
-    compiler.args(["-o", "forks", "forks.c", "-lcrypto"]);
-    succeeds(&mut compiler);
-    let mut program = Command::new(place.folder.path().join("forks"));
-    program.current_dir(place.folder.path());
-    let output = run(place.accelerated.apply(&mut program));
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{text}");
-    assert_eq!(output.stdout, b"oarlock\n");
+    place.forks(Some("SHA256"));
 }
 
 /// Each command begins with the side that runs it.
@@ -155,49 +120,3 @@ const COMMANDS: [&str; 24] = [
     "both pkeyutl -verify -pubin -inkey public.pem -in message -sigfile signature",
     "ours dgst -HASH -sign key.pem -out signature message",
 ];
-
-const FORKS: &str = r#"
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/provider.h>
-#include <stdio.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-static int ends(EVP_MD_CTX *context, EVP_PKEY *key)
-{
-    unsigned char signature[200];
-    size_t bytes = sizeof signature;
-    EVP_MD_CTX *verifier = EVP_MD_CTX_new();
-    int done = EVP_DigestSignUpdate(context, "two", 3) == 1
-        && EVP_DigestSignFinal(context, signature, &bytes) == 1
-        && EVP_DigestVerifyInit(verifier, NULL, EVP_sha256(), NULL, key) == 1
-        && EVP_DigestVerify(verifier, signature, bytes, (unsigned char *)"onetwo", 6) == 1;
-    EVP_MD_CTX_free(verifier);
-    return done;
-}
-
-int main(void)
-{
-    FILE *file = fopen("key.pem", "r");
-    EVP_PKEY *key = PEM_read_PrivateKey(file, NULL, NULL, NULL);
-    EVP_PKEY_CTX *settings = NULL;
-    for (int round = 0; round < 20; round++) {
-        EVP_MD_CTX *context = EVP_MD_CTX_new();
-        if (EVP_DigestSignInit(context, &settings, EVP_sha256(), NULL, key) != 1
-            || EVP_DigestSignUpdate(context, "one", 3) != 1)
-            return 1;
-        pid_t child = fork();
-        if (child == 0)
-            _exit(ends(context, key) ? 0 : 2);
-        int status = 0;
-        if (!ends(context, key) || waitpid(child, &status, 0) != child || status != 0)
-            return 3;
-        if (round == 19)
-            puts(OSSL_PROVIDER_get0_name(EVP_PKEY_CTX_get0_provider(settings)));
-        EVP_MD_CTX_free(context);
-    }
-    EVP_PKEY_free(key);
-    return 0;
-}
-"#;

@@ -1,14 +1,12 @@
 //! Signing keys, and keys built from parts.
 
-use std::ffi::{CStr, c_int};
+use std::ffi::CStr;
 use std::ops::Deref;
 use std::process::Command;
-use std::ptr::null_mut;
 use std::sync::OnceLock;
 
-use super::calls::{Call, Contexts, SIDES, Signatures, text_param};
-use super::functions;
-use crate::driver::rsa::RsaKey;
+use super::calls::{Call, Contexts, SIDES, Signatures};
+use crate::driver::rsa::{KEYPAIR, PUBLIC_KEY, RsaKey};
 use crate::driver::{Param, libcrypto};
 use crate::host::{succeeds, with_conf};
 
@@ -90,12 +88,12 @@ pub fn on_every_side() -> Vec<(&'static str, [Key; SIDES.len()])> {
     for (name, pem) in keys() {
         let read = |side: usize| {
             let query = SIDES[side].key;
-            Key(RsaKey::read(functions(), context, pem, query), side)
+            Key(RsaKey::read(context, pem, query), side)
         };
         let sides = [read(0), read(1), read(2)];
         if *name == "P-256" || *name == "P-521" {
             let public = [0, 1, 2].map(|side| {
-                let key = sides[0].0.public_half_in(SIDES[side].key);
+                let key = sides[0].copied(SIDES[side].key, PUBLIC_KEY);
                 Key(key, side)
             });
             made.push(match *name {
@@ -108,95 +106,29 @@ pub fn on_every_side() -> Vec<(&'static str, [Key; SIDES.len()])> {
     made
 }
 
-impl RsaKey {
-    /// Returns the same key in another provider.
-    pub fn copied_to(&self, query: &CStr) -> RsaKey {
-        self.copied(query, KEYPAIR)
-    }
-
-    /// Returns the public half in another provider.
-    pub fn public_half_in(&self, query: &CStr) -> RsaKey {
-        self.copied(query, PUBLIC_KEY)
-    }
-
-    fn copied(&self, query: &CStr, selection: c_int) -> RsaKey {
-        let functions = self.functions;
-        let (mut key, mut params) = (null_mut(), null_mut());
-        // SAFETY: this key is live; what EVP returns is checked before use, and freed once.
-        unsafe {
-            let maker = (functions.EVP_PKEY_CTX_new_from_name)(
-                libcrypto().library_context(),
-                c"EC".as_ptr(),
-                query.as_ptr(),
-            );
-            let taken = (functions.EVP_PKEY_todata)(self.key, selection, &mut params);
-            assert_eq!(taken, 1);
-            assert_eq!((functions.EVP_PKEY_fromdata_init)(maker), 1);
-            let made = (functions.EVP_PKEY_fromdata)(maker, &mut key, selection, params);
-            assert_eq!(made, 1, "{:?}", libcrypto().errors());
-            (functions.OSSL_PARAM_free)(params);
-            (functions.EVP_PKEY_CTX_free)(maker);
-        }
-        RsaKey { functions, key }
-    }
-}
-
 /// Builds a key from parts, in the provider that `query` requires; `None` if they are invalid.
 pub fn made_of(query: &CStr, group: &CStr, point: &[u8], scalar: Option<&[u8]>) -> Option<RsaKey> {
-    let functions = functions();
+    let mut params = vec![Param::text(c"group", group), Param::octets(c"pub", point)];
+    params.extend(scalar.map(|scalar| {
+        let place = scalar.as_ptr().cast_mut();
+        Param::new(c"priv", Param::UNSIGNED_INTEGER, place, scalar.len())
+    }));
+    params.push(Param::END);
     let selection = match scalar {
         Some(_) => KEYPAIR,
         None => PUBLIC_KEY,
     };
-    let mut key = null_mut();
-    // SAFETY: what EVP returns is checked before use, and freed once; the parameters outlive the calls.
-    let made = unsafe {
-        let maker = (functions.EVP_PKEY_CTX_new_from_name)(
-            libcrypto().library_context(),
-            c"EC".as_ptr(),
-            query.as_ptr(),
-        );
-        assert_eq!((functions.EVP_PKEY_fromdata_init)(maker), 1);
-        let octets = |key, kind, octets: &[u8]| {
-            Param::new(key, kind, octets.as_ptr().cast_mut(), octets.len())
-        };
-        let mut params = [
-            text_param(c"group", group),
-            octets(c"pub", Param::OCTET_STRING, point),
-            match scalar {
-                Some(scalar) => octets(c"priv", Param::UNSIGNED_INTEGER, scalar),
-                None => Param::END,
-            },
-            Param::END,
-        ];
-        let made = (functions.EVP_PKEY_fromdata)(maker, &mut key, selection, params.as_mut_ptr());
-        (functions.EVP_PKEY_CTX_free)(maker);
-        made
-    };
-    (made == 1).then_some(RsaKey { functions, key })
+    RsaKey::made(c"EC", query, selection, &mut params)
 }
 
 /// Whether a public half is accepted where a pair is requested, as when a key moves between providers.
 pub fn is_taken_as_pair(query: &CStr) -> bool {
-    let functions = functions();
-    let mut key = null_mut();
-    // SAFETY: what EVP returns is checked before it is used and freed once; the parameters outlive their use.
-    unsafe {
-        let context = libcrypto().library_context();
-        let new = functions.EVP_PKEY_CTX_new_from_name;
-        let maker = new(context, c"EC".as_ptr(), query.as_ptr());
-        assert_eq!((functions.EVP_PKEY_fromdata_init)(maker), 1);
-        let (first, bytes) = (POINT.as_ptr().cast_mut(), POINT.len());
-        let mut params = [
-            text_param(c"group", c"P-256"),
-            Param::new(c"pub", Param::OCTET_STRING, first, bytes),
-            Param::END,
-        ];
-        let made = (functions.EVP_PKEY_fromdata)(maker, &mut key, KEYPAIR, params.as_mut_ptr());
-        (functions.EVP_PKEY_CTX_free)(maker);
-        (functions.EVP_PKEY_free)(key);
-        made == 1
-    }
+    let mut params = [
+        Param::text(c"group", c"P-256"),
+        Param::octets(c"pub", POINT),
+        Param::END,
+    ];
+    RsaKey::made(c"EC", query, KEYPAIR, &mut params).is_some()
 }
 
 /// The base point of P-256, uncompressed.
@@ -212,6 +144,3 @@ pub const ORDER: &[u8] = &[
     0xff, 0xff, 0xff, 0xff, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
     0xbc, 0xe6, 0xfa, 0xad, 0xa7, 0x17, 0x9e, 0x84, 0xf3, 0xb9, 0xca, 0xc2, 0xfc, 0x63, 0x25, 0x51,
 ];
-/// EVP_PKEY_KEYPAIR, EVP_PKEY_PUBLIC_KEY.
-const KEYPAIR: c_int = 0x87;
-const PUBLIC_KEY: c_int = 0x86;

@@ -8,26 +8,18 @@ mod wycheproof;
 
 use std::ffi::c_void;
 use std::fmt::Write as _;
-use std::ptr::null_mut;
-use std::sync::OnceLock;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use self::calls::{Call, Contexts, SIDES, Side, program};
 use self::keys::{keys, on_every_side};
-use crate::driver::libcrypto;
-use crate::driver::rsa::{RsaFunctions, RsaKey, provider_name};
-
-fn functions() -> &'static RsaFunctions {
-    static FUNCTIONS: OnceLock<RsaFunctions> = OnceLock::new();
-    FUNCTIONS.get_or_init(|| RsaFunctions::load(libcrypto()))
-}
+use crate::driver::rsa::{KEYPAIR, RsaKey, functions, provider_name};
+use crate::driver::{Param, libcrypto, rounds};
 
 #[test]
 fn every_call_does_what_the_default_provider_does() {
-    let rounds = std::env::var("OARLOCK_DIFFERENTIAL_ROUNDS").ok();
-    let rounds: u64 = rounds.map_or(3000, |rounds| rounds.parse().unwrap());
+    let rounds = rounds(3000);
     let keys = on_every_side();
     libcrypto().errors();
     let (mut signed, mut verified) = (0, 0);
@@ -148,14 +140,14 @@ fn keys_stay_where_they_were_made_and_signatures_come_here() {
             (2, "oarlock", "oarlock"),
         ] {
             let side = &SIDES[side];
-            let key = RsaKey::read(functions, context, pem, side.key);
+            let key = RsaKey::read(context, pem, side.key);
             assert_eq!(key.provider(), key_in, "{name} {}", side.name);
             let contexts = Contexts::new(side, &key);
             // SAFETY: the context was created above, and is live.
             unsafe {
                 assert_eq!((functions.EVP_PKEY_sign_init)(contexts.context), 1);
                 let provider = (functions.EVP_PKEY_CTX_get0_provider)(contexts.context);
-                let provider = provider_name(functions, provider);
+                let provider = provider_name(provider);
                 assert_eq!(provider, signs_in, "{name} {}", side.name);
             }
         }
@@ -166,52 +158,31 @@ fn keys_stay_where_they_were_made_and_signatures_come_here() {
 #[test]
 fn a_key_of_ours_is_whole() {
     let functions = functions();
-    let context = libcrypto().library_context();
     for group in [c"P-256", c"secp384r1", c"P-521", c"secp256k1"] {
-        // SAFETY: names and queries are NUL-terminated. EVP's results are checked before use; the generator is freed once,
-        // and each key by the value that holds it.
-        unsafe {
-            let generator = (functions.EVP_PKEY_CTX_new_from_name)(
-                context,
-                c"EC".as_ptr(),
-                c"provider=oarlock".as_ptr(),
-            );
-            assert!(!generator.is_null());
-            assert_eq!((functions.EVP_PKEY_keygen_init)(generator), 1);
-            let params = [
-                calls::text_param(c"group", group),
-                crate::driver::Param::END,
-            ];
-            assert_eq!(
-                (functions.EVP_PKEY_CTX_set_params)(generator, params.as_ptr()),
-                1
-            );
-            let mut key = null_mut();
-            assert_eq!((functions.EVP_PKEY_generate)(generator, &mut key), 1);
-            (functions.EVP_PKEY_CTX_free)(generator);
-            let key = RsaKey { functions, key };
-            assert_eq!(key.provider(), "oarlock");
-            let copy = RsaKey {
-                functions,
-                key: (functions.EVP_PKEY_dup)(key.key),
-            };
-            assert_eq!((functions.EVP_PKEY_eq)(key.key, copy.key), 1);
-            assert_eq!(copy.provider(), "oarlock");
-            let contexts = Contexts::new(&SIDES[2], &copy);
-            assert_eq!((functions.EVP_PKEY_check)(contexts.context), 1);
-            // To the default provider, and back.
-            let mut there = key.copied_to(c"provider=default");
-            for (query, provider) in [
-                (c"provider=oarlock", "oarlock"),
-                (c"provider=default", "default"),
-            ] {
-                there = there.copied_to(query);
-                assert_eq!(there.provider(), provider);
-                assert_eq!((functions.EVP_PKEY_eq)(key.key, there.key), 1);
-                assert_eq!(there.bytes(), key.bytes());
-            }
-            let other = Contexts::new(&SIDES[0], &there);
-            assert_eq!((functions.EVP_PKEY_check)(other.context), 1);
+        let params = [Param::text(c"group", group), Param::END];
+        // SAFETY: the context is that of a new generation, and the array is terminated.
+        let key = RsaKey::generated(c"EC", c"provider=oarlock", |generator| unsafe {
+            (functions.EVP_PKEY_CTX_set_params)(generator, params.as_ptr())
+        });
+        assert_eq!(key.provider(), "oarlock");
+        let copy = key.copy_of_ours();
+        let contexts = Contexts::new(&SIDES[2], &copy);
+        // To the default provider, and back.
+        let mut there = key.copied(c"provider=default", KEYPAIR);
+        for (query, provider) in [
+            (c"provider=oarlock", "oarlock"),
+            (c"provider=default", "default"),
+        ] {
+            there = there.copied(query, KEYPAIR);
+            assert_eq!(there.provider(), provider);
+            assert!(key.equals(&there));
+            assert_eq!(there.bytes(), key.bytes());
+        }
+        let other = Contexts::new(&SIDES[0], &there);
+        for contexts in [contexts, other] {
+            // SAFETY: the context is live.
+            let checked = unsafe { (functions.EVP_PKEY_check)(contexts.context) };
+            assert_eq!(checked, 1);
         }
     }
     assert_eq!(libcrypto().errors(), []);
@@ -296,13 +267,12 @@ fn threads_share_a_key() {
     for (name, pem) in keys().iter().filter(|(name, _)| !name.ends_with("public")) {
         for round in 0..4 {
             let side = &SIDES[1 + round % 2];
-            let key = RsaKey::read(functions(), context, pem, side.key);
+            let key = RsaKey::read(context, pem, side.key);
             let pointer = key.key as usize;
             std::thread::scope(|scope| {
                 for thread in 0..4 {
                     scope.spawn(move || {
                         let key = std::mem::ManuallyDrop::new(RsaKey {
-                            functions: functions(),
                             key: pointer as *mut c_void,
                         });
                         let mut contexts = Contexts::new(side, &key);

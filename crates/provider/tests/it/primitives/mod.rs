@@ -3,6 +3,7 @@
 
 mod hybrid;
 mod kdf;
+pub mod keys;
 mod mac;
 mod x25519;
 
@@ -19,10 +20,7 @@ pub const SIDES: [&CStr; 2] = [c"provider=default", c"provider=oarlock"];
 
 /// Returns the number of random scripts of each kind.
 fn rounds() -> u64 {
-    match std::env::var("OARLOCK_DIFFERENTIAL_ROUNDS") {
-        Ok(rounds) => rounds.parse().unwrap(),
-        Err(_) => 3000,
-    }
+    crate::driver::rounds(3000)
 }
 
 /// The result of a call, its output, and its errors.

@@ -1,197 +1,56 @@
 //! X25519 keys and secrets (EVP_PKEY-X25519(7)).
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::ptr::{null, null_mut};
-use std::sync::OnceLock;
 
+use super::keys::{Context, Key, PAIR, PARAMETERS, PUBLIC, functions};
 use super::{SIDES, Script, Seen, TYPES, Values, asked, errors, rounds};
-use crate::driver::{Param, evp_functions, libcrypto};
+use crate::driver::Param;
 
-evp_functions! {
-    Functions:
-    EVP_PKEY_CTX_new_from_name: fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
-    EVP_PKEY_CTX_new_from_pkey: fn(*mut c_void, *mut c_void, *const c_char) -> *mut c_void;
-    EVP_PKEY_CTX_free: fn(*mut c_void);
-    EVP_PKEY_CTX_dup: fn(*const c_void) -> *mut c_void;
-    EVP_PKEY_CTX_set_params: fn(*mut c_void, *const Param) -> c_int;
-    EVP_PKEY_free: fn(*mut c_void);
-    EVP_PKEY_dup: fn(*mut c_void) -> *mut c_void;
-    EVP_PKEY_eq: fn(*const c_void, *const c_void) -> c_int;
-    EVP_PKEY_fromdata_init: fn(*mut c_void) -> c_int;
-    EVP_PKEY_fromdata: fn(*mut c_void, *mut *mut c_void, c_int, *mut Param) -> c_int;
-    EVP_PKEY_todata: fn(*const c_void, c_int, *mut *mut Param) -> c_int;
-    OSSL_PARAM_free: fn(*mut Param);
-    EVP_PKEY_get_octet_string_param: fn(*const c_void, *const c_char, *mut u8, usize, *mut usize) -> c_int;
-    EVP_PKEY_get_params: fn(*const c_void, *mut Param) -> c_int;
-    EVP_PKEY_set_params: fn(*mut c_void, *mut Param) -> c_int;
-    EVP_PKEY_set1_encoded_public_key: fn(*mut c_void, *const u8, usize) -> c_int;
-    EVP_PKEY_copy_parameters: fn(*mut c_void, *const c_void) -> c_int;
-    EVP_PKEY_get_bits: fn(*const c_void) -> c_int;
-    EVP_PKEY_get_security_bits: fn(*const c_void) -> c_int;
-    EVP_PKEY_get_size: fn(*const c_void) -> c_int;
-    EVP_PKEY_keygen_init: fn(*mut c_void) -> c_int;
-    EVP_PKEY_paramgen_init: fn(*mut c_void) -> c_int;
-    EVP_PKEY_generate: fn(*mut c_void, *mut *mut c_void) -> c_int;
-    EVP_PKEY_check: fn(*mut c_void) -> c_int;
-    EVP_PKEY_public_check: fn(*mut c_void) -> c_int;
-    EVP_PKEY_private_check: fn(*mut c_void) -> c_int;
-    EVP_PKEY_pairwise_check: fn(*mut c_void) -> c_int;
-    EVP_PKEY_derive_init: fn(*mut c_void) -> c_int;
-    EVP_PKEY_derive_set_peer: fn(*mut c_void, *mut c_void) -> c_int;
-    EVP_PKEY_derive: fn(*mut c_void, *mut u8, *mut usize) -> c_int;
-    EVP_PKEY_get0_provider: fn(*const c_void) -> *const c_void;
-    OSSL_PROVIDER_get0_name: fn(*const c_void) -> *const c_char;
+/// The selections of pairs, public keys and parameters.
+const SELECTIONS: [c_int; 3] = [PAIR, PUBLIC, PARAMETERS];
+
+fn of(side: &CStr, selection: c_int, values: Values) -> (c_int, Key) {
+    Key::of(c"X25519", side, selection, values)
 }
 
-fn functions() -> &'static Functions {
-    static FUNCTIONS: OnceLock<Functions> = OnceLock::new();
-    FUNCTIONS.get_or_init(|| Functions::load(libcrypto()))
+fn private(side: &CStr, private: &[u8]) -> Key {
+    of(side, PAIR, Values::default().octets("priv", private)).1
 }
 
-/// EVP_PKEY.
-struct Key(*mut c_void);
-
-impl Drop for Key {
-    fn drop(&mut self) {
-        // SAFETY: this value owns the key.
-        unsafe { (functions().EVP_PKEY_free)(self.0) };
-    }
+fn generated(side: &CStr, init: unsafe extern "C" fn(*mut c_void) -> c_int) -> Key {
+    let context = Context::of_name(c"X25519", side);
+    // SAFETY: the context that generates is live.
+    assert_eq!(unsafe { init(context.0) }, 1);
+    context.generate()
 }
 
-/// EVP_PKEY_CTX.
-struct Context(*mut c_void);
-
-impl Drop for Context {
-    fn drop(&mut self) {
-        // SAFETY: the context is null or owned by this value alone.
-        unsafe { (functions().EVP_PKEY_CTX_free)(self.0) };
-    }
+/// Returns the result of getting octets, and the octets.
+fn octets(key: &Key, name: &CStr) -> (c_int, Vec<u8>) {
+    let (done, _, octets) = key.octets(name, 64);
+    (done, octets)
 }
 
-/// EVP_PKEY_KEYPAIR, EVP_PKEY_PUBLIC_KEY and EVP_PKEY_KEY_PARAMETERS.
-const SELECTIONS: [c_int; 3] = [0x87, 0x86, 0x84];
-
-impl Key {
-    /// Creates a key from the values of an export.
-    fn of(properties: &CStr, selection: c_int, values: &mut Values) -> (c_int, Option<Self>) {
-        let mut params = values.params();
-        let mut key = null_mut();
-        // SAFETY: the library context is live, texts and the array are terminated, and the key has room.
-        let done = unsafe {
-            let context = Context::of_name(properties);
-            assert_eq!((functions().EVP_PKEY_fromdata_init)(context.0), 1);
-            (functions().EVP_PKEY_fromdata)(context.0, &mut key, selection, params.as_mut_ptr())
-        };
-        (done, (!key.is_null()).then_some(Self(key)))
-    }
-
-    fn private(properties: &CStr, private: &[u8]) -> Self {
-        let mut values = Values::default().octets("priv", private);
-        Self::of(properties, SELECTIONS[0], &mut values).1.unwrap()
-    }
-
-    fn generate(properties: &CStr, init: unsafe extern "C" fn(*mut c_void) -> c_int) -> Self {
-        let mut key = null_mut();
-        // SAFETY: the library context is live, the text is NUL-terminated, and the key has room.
-        unsafe {
-            let context = Context::of_name(properties);
-            assert_eq!(init(context.0), 1);
-            assert_eq!((functions().EVP_PKEY_generate)(context.0, &mut key), 1);
-        }
-        Self(key)
-    }
-
-    fn octets(&self, name: &CStr) -> (c_int, Vec<u8>) {
-        let (mut octets, mut bytes) = (vec![0; 64], 0);
-        // SAFETY: the key is live, the text is NUL-terminated, and the outputs have room.
-        let done = unsafe {
-            let get = functions().EVP_PKEY_get_octet_string_param;
-            get(self.0, name.as_ptr(), octets.as_mut_ptr(), 64, &mut bytes)
-        };
-        octets.truncate(if done == 1 { bytes } else { 0 });
-        (done, octets)
-    }
-
-    /// Returns the key's observable properties.
-    fn seen(&self) -> Vec<(c_int, Vec<u8>)> {
-        let functions = functions();
-        let mut seen: Vec<_> = [c"pub", c"priv", c"encoded-pub-key", c"unknown"]
-            .map(|name| self.octets(name))
-            .into();
-        // SAFETY: the key is live throughout.
-        unsafe {
-            let context = Context::of_key(self, c"");
-            for check in [
-                functions.EVP_PKEY_check,
-                functions.EVP_PKEY_public_check,
-                functions.EVP_PKEY_private_check,
-                functions.EVP_PKEY_pairwise_check,
-            ] {
-                seen.push((check(context.0), Vec::new()));
-            }
-            for number in [
-                functions.EVP_PKEY_get_bits,
-                functions.EVP_PKEY_get_security_bits,
-                functions.EVP_PKEY_get_size,
-            ] {
-                seen.push((number(self.0), Vec::new()));
-            }
-            for selection in SELECTIONS {
-                let mut params = null_mut();
-                let done = (functions.EVP_PKEY_todata)(self.0, selection, &mut params);
-                let mut all = Vec::new();
-                let mut at: *mut Param = params;
-                while !at.is_null() && !(*at).key.is_null() {
-                    all.extend(CStr::from_ptr((*at).key).to_bytes());
-                    let data = (*at).data.cast::<u8>();
-                    all.extend(std::slice::from_raw_parts(data, (*at).data_bytes));
-                    at = at.add(1);
-                }
-                (functions.OSSL_PARAM_free)(params);
-                seen.push((done, all));
-            }
-        }
-        seen
-    }
-
-    fn provider(&self) -> &CStr {
-        // SAFETY: the key is live, and its provider has a name.
-        unsafe {
-            let provider = (functions().EVP_PKEY_get0_provider)(self.0);
-            CStr::from_ptr((functions().OSSL_PROVIDER_get0_name)(provider))
-        }
-    }
+/// Returns the key's observable properties.
+fn seen(key: &Key) -> Vec<(c_int, Vec<u8>)> {
+    let names = [c"pub", c"priv", c"encoded-pub-key", c"unknown"];
+    let mut seen: Vec<_> = names.map(|name| octets(key, name)).into();
+    seen.extend(key.checked());
+    seen.extend(SELECTIONS.map(|selection| {
+        let (done, parts) = key.exported(selection);
+        let parts = parts.into_iter().flat_map(|(name, octets)| [name, octets]);
+        (done, parts.flatten().collect())
+    }));
+    seen
 }
 
-impl Context {
-    fn of_name(properties: &CStr) -> Self {
-        let new = functions().EVP_PKEY_CTX_new_from_name;
-        // SAFETY: the library context is the tests', and the names of a type and of a provider are NUL-terminated.
-        let context = unsafe {
-            new(
-                libcrypto().library_context(),
-                c"X25519".as_ptr(),
-                properties.as_ptr(),
-            )
-        };
-        assert!(!context.is_null(), "{properties:?} has no X25519");
-        Self(context)
-    }
-
-    fn of_key(key: &Key, properties: &CStr) -> Self {
-        let new = functions().EVP_PKEY_CTX_new_from_pkey;
-        // SAFETY: library context and key are live, and the text is NUL-terminated.
-        Self(unsafe { new(libcrypto().library_context(), key.0, properties.as_ptr()) })
-    }
-
-    fn derive(&self, room: usize) -> Seen {
-        let (mut secret, mut bytes) = (vec![0; 64], room);
-        let derive = functions().EVP_PKEY_derive;
-        // SAFETY: the context is live, the place has 64 bytes, and the length is at most that.
-        let done = unsafe { derive(self.0, secret.as_mut_ptr(), &mut bytes) };
-        secret.truncate(if done == 1 { bytes } else { 0 });
-        (done, secret, errors())
-    }
+fn secret(context: &Context, room: usize) -> Seen {
+    let (mut secret, mut bytes) = (vec![0; 64], room);
+    let derive = functions().EVP_PKEY_derive;
+    // SAFETY: the context is live, the place has 64 bytes, and the length is at most that.
+    let done = unsafe { derive(context.0, secret.as_mut_ptr(), &mut bytes) };
+    secret.truncate(if done == 1 { bytes } else { 0 });
+    (done, secret, errors())
 }
 
 /// Computes a secret with RFC 7748's function, from a key of one provider and a peer's of another.
@@ -205,7 +64,7 @@ fn agreed(properties: &CStr, own: &Key, peer: &Key) -> Seen {
             return (done, Vec::new(), errors());
         }
     }
-    context.derive(32)
+    secret(&context, 32)
 }
 
 #[test]
@@ -213,12 +72,12 @@ fn wycheproof_agrees() {
     let vectors = oarlock_vectors::wycheproof::x25519().unwrap();
     for vector in vectors {
         let [default, ours] = SIDES.map(|side| {
-            let own = Key::private(side, &vector.private_key);
-            let mut public = Values::default().octets("pub", &vector.public_key);
-            let (done, peer) = Key::of(side, SELECTIONS[1], &mut public);
-            match peer {
-                Some(peer) => agreed(side, &own, &peer),
-                None => (done, Vec::new(), errors()),
+            let own = private(side, &vector.private_key);
+            let public = Values::default().octets("pub", &vector.public_key);
+            let (done, peer) = of(side, PUBLIC, public);
+            match peer.0.is_null() {
+                false => agreed(side, &own, &peer),
+                true => (done, Vec::new(), errors()),
             }
         });
         assert_eq!(ours, default, "{}", vector.source);
@@ -234,12 +93,12 @@ fn wycheproof_agrees() {
 fn keys_pass_between_the_providers() {
     let init = functions().EVP_PKEY_keygen_init;
     for side in SIDES {
-        let own = Key::generate(side, init);
+        let own = generated(side, init);
         // RFC 7748, section 5, fixes these bits of a key.
-        let (_, private) = own.octets(c"priv");
+        let (_, private) = octets(&own, c"priv");
         assert_eq!((private[0] & 7, private[31] & 192), (0, 64));
         for other in SIDES {
-            let peer = Key::generate(other, init);
+            let peer = generated(other, init);
             let expected = agreed(side, &own, &peer);
             assert_eq!((expected.0, expected.1.len()), (1, 32));
             for by in SIDES {
@@ -262,19 +121,18 @@ fn keys_pass_between_the_providers() {
 #[test]
 fn a_share_is_set_in_a_blank_key() {
     for side in SIDES {
-        let own = Key::generate(side, functions().EVP_PKEY_keygen_init);
-        let blank = Key::generate(side, functions().EVP_PKEY_paramgen_init);
-        assert!(blank.octets(c"priv").1.is_empty());
+        let own = generated(side, functions().EVP_PKEY_keygen_init);
+        let blank = generated(side, functions().EVP_PKEY_paramgen_init);
+        assert!(octets(&blank, c"priv").1.is_empty());
         let share = [9; 32];
-        // SAFETY: the keys are live, and the share has the length passed.
+        // SAFETY: the keys are live.
         unsafe {
-            let set = functions().EVP_PKEY_set1_encoded_public_key;
             assert_eq!((functions().EVP_PKEY_copy_parameters)(blank.0, own.0), 1);
-            assert_eq!(set(blank.0, share.as_ptr(), 31), 0, "{side:?}");
-            assert_eq!(set(blank.0, share.as_ptr(), 32), 1, "{side:?}");
         }
+        assert_eq!(blank.set(&share[..31]), 0, "{side:?}");
+        assert_eq!(blank.set(&share), 1, "{side:?}");
         errors();
-        assert_eq!(blank.octets(c"encoded-pub-key"), (1, share.to_vec()));
+        assert_eq!(octets(&blank, c"encoded-pub-key"), (1, share.to_vec()));
         assert_eq!(agreed(side, &own, &blank).1.len(), 32);
     }
 }
@@ -283,8 +141,8 @@ fn a_share_is_set_in_a_blank_key() {
 #[test]
 fn octets_are_told_with_what_is_unknown() {
     for side in SIDES {
-        let key = Key::private(side, &[9; 32]);
-        let expected = key.octets(c"pub").1;
+        let key = private(side, &[9; 32]);
+        let expected = octets(&key, c"pub").1;
         for name in [c"unknown", c"mandatory-digest"] {
             let (mut public, mut more) = ([0_u8; 32], [0_u8; 32]);
             let mut params = [
@@ -303,7 +161,7 @@ fn octets_are_told_with_what_is_unknown() {
 /// With the configuration's preference, keys are ours from generation on.
 #[test]
 fn keys_are_generated_here() {
-    let key = Key::generate(c"", functions().EVP_PKEY_keygen_init);
+    let key = generated(c"", functions().EVP_PKEY_keygen_init);
     assert_eq!(key.provider(), c"oarlock");
 }
 
@@ -360,7 +218,7 @@ unsafe fn exchange(
                     (is_made.into(), Vec::new())
                 }
                 _ => {
-                    let (done, secret, _) = context.derive(if *step == 5 { 32 } else { 20 });
+                    let (done, secret, _) = secret(&context, if *step == 5 { 32 } else { 20 });
                     (done, secret)
                 }
             });
@@ -398,20 +256,20 @@ fn run(seed: u64) -> Result<(), String> {
         let values = values(&mut script);
         // 4.0 crashes on a private key alone that it refuses.
         let selection = match values.has("priv") && !values.has("pub") {
-            true => SELECTIONS[0],
+            true => PAIR,
             false => script.pick(&SELECTIONS),
         };
         calls.push(format!("{selection:x} {values:?}"));
-        let made = SIDES.map(|side| Key::of(side, selection, &mut values.clone()));
+        let made = SIDES.map(|side| of(side, selection, values.clone()));
         let done = made
             .each_ref()
-            .map(|(done, key)| (*done, key.is_some(), errors().is_empty()));
+            .map(|(done, key)| (*done, !key.0.is_null(), errors().is_empty()));
         if done[0].0 != done[1].0 {
             return Err(format!("{seed}: {calls:#?} {done:?}"));
         }
         for (all, (done, key)) in keys.iter_mut().zip(made) {
-            if done == 1 {
-                all.extend(key);
+            if done == 1 && !key.0.is_null() {
+                all.push(key);
             }
         }
     }
@@ -433,7 +291,7 @@ fn run(seed: u64) -> Result<(), String> {
                 // SAFETY: keys and contexts are live, and the share has the length passed.
                 unsafe {
                     match what {
-                        0 => (keys[one].seen(), errors()),
+                        0 => (seen(&keys[one]), errors()),
                         1 => {
                             let done = (functions().EVP_PKEY_eq)(keys[one].0, keys[other].0);
                             (vec![(done, Vec::new())], errors())
@@ -447,8 +305,7 @@ fn run(seed: u64) -> Result<(), String> {
                             (vec![(is_made.into(), Vec::new())], errors())
                         }
                         3 => {
-                            let set = functions().EVP_PKEY_set1_encoded_public_key;
-                            let done = set(keys[one].0, share.as_ptr(), share.len());
+                            let done = keys[one].set(&share);
                             (vec![(done, Vec::new())], errors())
                         }
                         4 => {
@@ -477,7 +334,7 @@ fn run(seed: u64) -> Result<(), String> {
                             let init = (functions().EVP_PKEY_derive_init)(context.0);
                             let set =
                                 (functions().EVP_PKEY_derive_set_peer)(context.0, keys[other].0);
-                            let (done, secret, errors) = context.derive(room);
+                            let (done, secret, errors) = secret(&context, room);
                             (
                                 vec![(init, Vec::new()), (set, Vec::new()), (done, secret)],
                                 errors,
@@ -505,18 +362,18 @@ fn random_sequences_look_the_same() {
 #[test]
 fn contexts_are_copied_and_refuse_what_is_missing() {
     for side in SIDES {
-        let [own, peer] = [1, 2].map(|byte| Key::private(side, &[byte; 32]));
+        let [own, peer] = [1, 2].map(|byte| private(side, &[byte; 32]));
         let context = Context::of_key(&own, side);
         // SAFETY: contexts and keys are live.
         unsafe {
             assert_eq!((functions().EVP_PKEY_derive_init)(context.0), 1);
-            let missing = context.derive(32);
+            let missing = secret(&context, 32);
             assert_eq!((missing.0, missing.2), (0, vec![(57, 128)]), "{side:?}");
             assert_eq!((functions().EVP_PKEY_derive_set_peer)(context.0, peer.0), 1);
             let copy = Context((functions().EVP_PKEY_CTX_dup)(context.0));
             let (mut bytes, derive) = (0, functions().EVP_PKEY_derive);
             assert_eq!((derive(context.0, null_mut(), &mut bytes), bytes), (1, 32));
-            assert_eq!(copy.derive(32), context.derive(32));
+            assert_eq!(secret(&copy, 32), secret(&context, 32));
             let params: *const Param = null();
             let _ = (functions().EVP_PKEY_CTX_set_params)(context.0, params);
         }

@@ -2,15 +2,17 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt::Write as _;
+use std::ops::{Deref, DerefMut};
 use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-use crate::driver::rsa::{RsaFunctions, RsaKey};
+pub use crate::driver::contexts::{SIDES, Side};
+use crate::driver::contexts::{Signing, signed};
+use crate::driver::rsa::{RsaKey, functions};
 use crate::driver::{Param, evp_functions, libcrypto};
-pub use crate::rsa::calls::{SIDES, Side};
 
 evp_functions! {
     OneShot:
@@ -27,11 +29,6 @@ evp_functions! {
     EVP_PKEY_sign_message_update: fn(*mut c_void, *const u8, usize) -> c_int;
     EVP_PKEY_sign_message_final: fn(*mut c_void, *mut u8, *mut usize) -> c_int;
     EVP_PKEY_verify_message_init: fn(*mut c_void, *mut c_void, *const Param) -> c_int;
-}
-
-pub fn functions() -> &'static RsaFunctions {
-    static FUNCTIONS: OnceLock<RsaFunctions> = OnceLock::new();
-    FUNCTIONS.get_or_init(|| RsaFunctions::load(libcrypto()))
 }
 
 pub fn one_shot() -> &'static OneShot {
@@ -140,13 +137,8 @@ pub fn program(rng: &mut StdRng) -> Vec<Call> {
 
 /// The contexts of one side, and their signatures.
 pub struct Contexts {
-    functions: &'static RsaFunctions,
+    signing: Signing,
     name: &'static CStr,
-    pub context: *mut c_void,
-    message: *mut c_void,
-    /// The settings of `message`, which owns them; null for operations on `context`.
-    settings: *mut c_void,
-    verifies: bool,
     is_begun: bool,
     /// The last signature of the first 100 bytes.
     pub signature: Vec<u8>,
@@ -158,34 +150,20 @@ fn data() -> Vec<u8> {
 
 impl Contexts {
     pub fn new(name: &'static CStr, side: &Side, key: &RsaKey) -> Self {
-        let functions = functions();
-        // SAFETY: the library context and the key, of any type, are live, and the property query is NUL-terminated.
-        unsafe {
-            let context = (functions.EVP_PKEY_CTX_new_from_pkey)(
-                libcrypto().library_context(),
-                key.key,
-                side.operations.as_ptr(),
-            );
-            assert!(!context.is_null());
-            Self {
-                functions,
-                name,
-                context,
-                message: (functions.EVP_MD_CTX_new)(),
-                settings: null_mut(),
-                verifies: false,
-                is_begun: false,
-                signature: Vec::new(),
-            }
+        Self {
+            signing: Signing::new(side, key),
+            name,
+            is_begun: false,
+            signature: Vec::new(),
         }
     }
 
     /// Makes a call and returns its observable result. `None` for a call that must not be made: releases use a context that
     /// was not begun through null pointers.
     pub fn call(&mut self, call: Call, side: &Side, key: &RsaKey) -> Option<String> {
-        let functions = self.functions;
+        let functions = functions();
         let data = data();
-        let by_message = self.settings.is_null();
+        let by_message = !self.by_parts();
         let begins = matches!(
             call,
             Call::DigestSignInit(_)
@@ -205,13 +183,13 @@ impl Contexts {
             let result = match call {
                 Call::DigestSignInit(setting) | Call::DigestVerifyInit(setting) => {
                     self.verifies = matches!(call, Call::DigestVerifyInit(_));
-                    self.begin(null(), side, key.key, setting)
+                    self.begin_set(null(), side, key.key, setting)
                 }
-                Call::Named => self.begin(c"SHA256".as_ptr(), side, key.key, Setting::None),
+                Call::Named => self.begin_set(c"SHA256".as_ptr(), side, key.key, Setting::None),
                 Call::Again if by_message => return None,
-                Call::Again => self.begin(null(), side, null_mut(), Setting::None),
+                Call::Again => self.begin_set(null(), side, null_mut(), Setting::None),
                 Call::SignMessageInit(setting) | Call::VerifyMessageInit(setting) => {
-                    self.settings = null_mut();
+                    self.of_message = null_mut();
                     self.verifies = matches!(call, Call::VerifyMessageInit(_));
                     let fetch = one_shot().EVP_SIGNATURE_fetch;
                     let context = libcrypto().library_context();
@@ -228,7 +206,7 @@ impl Contexts {
                     result
                 }
                 Call::SignInit => {
-                    self.settings = null_mut();
+                    self.of_message = null_mut();
                     self.verifies = false;
                     (functions.EVP_PKEY_sign_init)(self.context)
                 }
@@ -244,35 +222,27 @@ impl Contexts {
                     result
                 }
                 Call::Sign(length, more) => {
-                    let mut room = key.bytes().saturating_add_signed(more);
-                    let mut place = vec![0xa5; room.max(1)];
-                    let result = self.sign(place.as_mut_ptr(), &mut room, &data[..length]);
-                    if result == 1 {
-                        place.truncate(room);
+                    let message = &data[..length];
+                    // SAFETY: the place has as many bytes as the room says.
+                    let (result, made) = signed(key, more, |place, room| {
+                        self.sign(place, &mut *room, message)
+                    });
+                    if let Some(made) = made {
                         // Signatures of Ed25519 are not random.
-                        if room == 64 {
-                            let _ = write!(seen, "{place:02x?} ");
+                        if made.len() == 64 {
+                            let _ = write!(seen, "{made:02x?} ");
                         }
                         if length == 100 {
-                            self.signature = place;
+                            self.signature = made;
                         }
                     }
                     result
                 }
                 Call::Verify(length) => {
-                    let (given, bytes) = (self.signature.as_ptr(), self.signature.len());
-                    let (message, length) = (data.as_ptr(), length);
+                    let (given, message) = (&self.signature, &data[..length]);
                     match by_message {
-                        true => {
-                            (functions.EVP_PKEY_verify)(self.context, given, bytes, message, length)
-                        }
-                        false => (one_shot().EVP_DigestVerify)(
-                            self.message,
-                            given,
-                            bytes,
-                            message,
-                            length,
-                        ),
+                        true => self.verify(given, message),
+                        false => self.verify_whole(message, given),
                     }
                 }
                 Call::Update(_) | Call::Final if !by_message || self.verifies => return None,
@@ -288,27 +258,8 @@ impl Contexts {
                         &mut room,
                     )
                 }
-                Call::Replace if by_message => {
-                    let copy = (functions.EVP_PKEY_CTX_dup)(self.context);
-                    let is_made = !copy.is_null();
-                    if is_made {
-                        (functions.EVP_PKEY_CTX_free)(self.context);
-                        self.context = copy;
-                    }
-                    is_made.into()
-                }
-                Call::Replace => {
-                    let copy = (functions.EVP_MD_CTX_new)();
-                    let result = (functions.EVP_MD_CTX_copy_ex)(copy, self.message);
-                    if result == 1 {
-                        (functions.EVP_MD_CTX_free)(self.message);
-                        self.message = copy;
-                        self.settings = (functions.EVP_MD_CTX_get_pkey_ctx)(copy);
-                    } else {
-                        (functions.EVP_MD_CTX_free)(copy);
-                    }
-                    result
-                }
+                Call::Replace if by_message => self.copy_context(true),
+                Call::Replace => self.copy_message(true),
                 Call::Get => {
                     let mut id = [0u8; 128];
                     let (place, room) = (id.as_mut_ptr(), id.len());
@@ -330,22 +281,15 @@ impl Contexts {
         Some(seen)
     }
 
-    pub fn settings(&self) -> *mut c_void {
-        match self.settings.is_null() {
-            true => self.context,
-            false => self.settings,
-        }
-    }
-
     /// # Safety
     /// `place` is null, or has as many bytes as `room` says.
     unsafe fn sign(&self, place: *mut u8, room: &mut usize, message: &[u8]) -> c_int {
         let (first, bytes) = (message.as_ptr(), message.len());
         // SAFETY: the contexts are live, and the caller guarantees the place.
         unsafe {
-            match self.settings.is_null() {
-                true => (self.functions.EVP_PKEY_sign)(self.context, place, room, first, bytes),
-                false => (one_shot().EVP_DigestSign)(self.message, place, room, first, bytes),
+            match self.by_parts() {
+                false => (functions().EVP_PKEY_sign)(self.context, place, room, first, bytes),
+                true => (one_shot().EVP_DigestSign)(self.message, place, room, first, bytes),
             }
         }
     }
@@ -354,7 +298,7 @@ impl Contexts {
     ///
     /// # Safety
     /// `key` is null or live.
-    unsafe fn begin(
+    unsafe fn begin_set(
         &mut self,
         name: *const c_char,
         side: &Side,
@@ -364,114 +308,59 @@ impl Contexts {
         let mut number = 0;
         let params = setting.params(&mut number);
         // SAFETY: the caller guarantees the key, and the array is terminated.
-        unsafe { self.begin_with(name, side, key, &params) }
-    }
-
-    /// As `begin`, with these parameters.
-    ///
-    /// # Safety
-    /// `key` is null or live, and `params` is terminated.
-    unsafe fn begin_with(
-        &mut self,
-        name: *const c_char,
-        side: &Side,
-        key: *mut c_void,
-        params: &[Param],
-    ) -> c_int {
-        let init = match self.verifies {
-            false => self.functions.EVP_DigestSignInit_ex,
-            true => self.functions.EVP_DigestVerifyInit_ex,
-        };
-        let mut settings = null_mut();
-        // SAFETY: the context is live, the caller guarantees that for the key, and names and queries are NUL-terminated.
-        let result = unsafe {
-            init(
-                self.message,
-                &mut settings,
-                name,
-                libcrypto().library_context(),
-                side.operations.as_ptr(),
-                key,
-                params.as_ptr(),
-            )
-        };
-        self.settings = if result == 1 { settings } else { null_mut() };
-        result
+        unsafe { self.begin(name, side, key, params.as_ptr()) }
     }
 
     /// Begins to verify a message that was signed under a context (FIPS 204, 5.3).
     pub fn begin_verifying_under(&mut self, context: &[u8], side: &Side, key: &RsaKey) -> String {
-        let place = context.as_ptr().cast_mut();
-        let params = [
-            Param::new(c"context-string", Param::OCTET_STRING, place, context.len()),
-            Param::END,
-        ];
+        let params = [Param::octets(c"context-string", context), Param::END];
         self.verifies = true;
         // SAFETY: the key is live, and the array is terminated.
-        let result = unsafe { self.begin_with(null(), side, key.key, &params) };
+        let result = unsafe { self.begin(null(), side, key.key, params.as_ptr()) };
         format!("{result} {:?}", libcrypto().errors())
     }
 
     /// Verifies a signature of a whole message.
     pub fn verified(&self, message: &[u8], signature: &[u8]) -> String {
-        let verify = one_shot().EVP_DigestVerify;
-        let (given, bytes) = (signature.as_ptr(), signature.len());
-        // SAFETY: the context was begun for verification, and lengths are those of their slices.
-        let result = unsafe { verify(self.message, given, bytes, message.as_ptr(), message.len()) };
+        let result = self.verify_whole(message, signature);
         format!("{result} {:?}", libcrypto().errors())
     }
 
-    /// Returns the parameters that can be set and got.
-    pub fn described(&self) -> [Vec<(String, u32)>; 2] {
-        let functions = self.functions;
-        // SAFETY: the context is live, and both of its lists are terminated.
-        unsafe {
-            [
-                Param::listed((functions.EVP_PKEY_CTX_settable_params)(self.settings())),
-                Param::listed((functions.EVP_PKEY_CTX_gettable_params)(self.settings())),
-            ]
-        }
+    fn verify_whole(&self, message: &[u8], signature: &[u8]) -> c_int {
+        let verify = one_shot().EVP_DigestVerify;
+        let (given, bytes) = (signature.as_ptr(), signature.len());
+        // SAFETY: the context was begun for verification, and lengths are those of their slices.
+        unsafe { verify(self.message, given, bytes, message.as_ptr(), message.len()) }
     }
 }
 
 impl Setting {
     /// Returns an array that points to `number`.
     fn params(self, number: &mut c_int) -> [Param; 2] {
-        let octets = |key, text: &'static str| {
-            Param::new(
-                key,
-                Param::OCTET_STRING,
-                text.as_ptr().cast_mut(),
-                text.len(),
-            )
-        };
         *number = i32::from(self == Self::Deterministic);
         let place = std::ptr::from_mut(number).cast();
         let first = match self {
             Self::None => Param::END,
-            Self::Context(text) => octets(c"context-string", text),
-            Self::Instance(name) => Param::new(
-                c"instance",
-                UTF8_STRING,
-                name.as_ptr().cast_mut().cast(),
-                name.count_bytes(),
-            ),
+            Self::Context(text) => Param::octets(c"context-string", text.as_bytes()),
+            Self::Instance(name) => Param::text(c"instance", name),
             Self::Deterministic => Param::new(c"deterministic", Param::INTEGER, place, 4),
             Self::Raw => Param::new(c"message-encoding", Param::INTEGER, place, 4),
-            Self::Unknown => octets(c"unknown", "value"),
+            Self::Unknown => Param::octets(c"unknown", b"value"),
         };
         [first, Param::END]
     }
 }
 
-impl Drop for Contexts {
-    fn drop(&mut self) {
-        // SAFETY: both contexts are live until here.
-        unsafe {
-            (self.functions.EVP_MD_CTX_free)(self.message);
-            (self.functions.EVP_PKEY_CTX_free)(self.context);
-        }
+impl Deref for Contexts {
+    type Target = Signing;
+
+    fn deref(&self) -> &Signing {
+        &self.signing
     }
 }
 
-const UTF8_STRING: u32 = 4;
+impl DerefMut for Contexts {
+    fn deref_mut(&mut self) -> &mut Signing {
+        &mut self.signing
+    }
+}

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use oarlock_testing::{lossy, skip};
+use oarlock_testing::skip;
 
-use crate::host::{Program, free_port, run, run_with, succeeds, until_listening, with_conf};
+use crate::host::{run, succeeds, with_conf};
 use crate::rsa::commands::Place;
 
 #[test]
@@ -81,31 +81,7 @@ fn connect(place: &Place, folder: Option<&Path>, key: &str, versions: &[&str]) {
     );
     succeeds(&mut command(&line, false));
     for version in versions {
-        for (server_is_ours, client_is_ours) in [(true, false), (false, true), (true, true)] {
-            let port = free_port();
-            let line = format!(
-                "s_server -accept {port} -cert server.crt -key server.pem -www -verify 1 -CAfile server.crt"
-            );
-            let server = Program::start(&mut command(&line, server_is_ours));
-            until_listening(&server, port);
-            let line = format!(
-                "s_client -connect 127.0.0.1:{port} {version} -CAfile server.crt -verify_return_error -cert server.crt \
-                 -key server.pem -ign_eof"
-            );
-            // The server answers and closes, which shows that it has verified the client, too.
-            let output = run_with(
-                &mut command(&line, client_is_ours),
-                b"GET / HTTP/1.0\r\n\r\n",
-            );
-            let text = lossy(&output.stdout);
-            assert!(
-                output.status.success()
-                    && text.contains("Verify return code: 0 (ok)")
-                    && text.contains("HTTP/1.0 200 ok"),
-                "{key} {version} {server_is_ours} {client_is_ours}: {text} {}",
-                lossy(&output.stderr)
-            );
-        }
+        place.authenticates(version, command);
     }
 }
 
@@ -114,16 +90,7 @@ fn connect(place: &Place, folder: Option<&Path>, key: &str, versions: &[&str]) {
 fn a_fork_falls_into_a_context() {
     let place = Place::new();
     place.stock("genpkey -algorithm ED25519 -out key.pem");
-    place.write("forks.c", FORKS);
-    let mut compiler = Command::new("cc");
-    compiler.current_dir(place.folder.path());
-    compiler.args(["-o", "forks", "forks.c", "-lcrypto"]);
-    succeeds(&mut compiler);
-    let mut program = Command::new(place.folder.path().join("forks"));
-    program.current_dir(place.folder.path());
-    let output = run(place.accelerated.apply(&mut program));
-    assert!(output.status.success(), "{}", lossy(&output.stderr));
-    assert_eq!(output.stdout, b"oarlock\n");
+    place.forks(None);
 }
 
 /// Each command begins with the side that runs it.
@@ -141,47 +108,3 @@ const COMMANDS: [&str; 10] = [
 ];
 
 const REQUEST: &str = "[req]\ndistinguished_name = name\nprompt = no\n[name]\nCN = localhost\n";
-
-const FORKS: &str = r#"
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/provider.h>
-#include <stdio.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-static int ends(EVP_MD_CTX *context, EVP_PKEY *key)
-{
-    unsigned char signature[64];
-    size_t bytes = sizeof signature;
-    EVP_MD_CTX *verifier = EVP_MD_CTX_new();
-    int done = EVP_DigestSign(context, signature, &bytes, (unsigned char *)"one", 3) == 1
-        && EVP_DigestVerifyInit(verifier, NULL, NULL, NULL, key) == 1
-        && EVP_DigestVerify(verifier, signature, bytes, (unsigned char *)"one", 3) == 1;
-    EVP_MD_CTX_free(verifier);
-    return done;
-}
-
-int main(void)
-{
-    FILE *file = fopen("key.pem", "r");
-    EVP_PKEY *key = PEM_read_PrivateKey(file, NULL, NULL, NULL);
-    EVP_PKEY_CTX *settings = NULL;
-    for (int round = 0; round < 20; round++) {
-        EVP_MD_CTX *context = EVP_MD_CTX_new();
-        if (EVP_DigestSignInit(context, &settings, NULL, NULL, key) != 1)
-            return 1;
-        pid_t child = fork();
-        if (child == 0)
-            _exit(ends(context, key) ? 0 : 2);
-        int status = 0;
-        if (!ends(context, key) || waitpid(child, &status, 0) != child || status != 0)
-            return 3;
-        if (round == 19)
-            puts(OSSL_PROVIDER_get0_name(EVP_PKEY_CTX_get0_provider(settings)));
-        EVP_MD_CTX_free(context);
-    }
-    EVP_PKEY_free(key);
-    return 0;
-}
-"#;

@@ -6,14 +6,13 @@ mod wycheproof;
 
 use std::ffi::{CStr, c_int, c_void};
 use std::fmt::Write as _;
-use std::ptr::null_mut;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use self::calls::{Call, Contexts, SIDES, Setting, functions, program};
+use self::calls::{Call, Contexts, SIDES, Setting, program};
 use crate::driver::libcrypto;
-use crate::driver::rsa::{RsaKey, provider_name};
+use crate::driver::rsa::{KEYPAIR, PUBLIC_KEY, RsaKey, functions, provider_name};
 
 /// Returns the types that this release has.
 fn types() -> &'static [&'static CStr] {
@@ -24,55 +23,17 @@ fn types() -> &'static [&'static CStr] {
 }
 
 fn generated(name: &CStr, query: &CStr) -> RsaKey {
-    let functions = functions();
-    let mut key = null_mut();
-    // SAFETY: names and queries are NUL-terminated. EVP's results are checked before use; the generator is freed once.
-    unsafe {
-        let context = libcrypto().library_context();
-        let new = functions.EVP_PKEY_CTX_new_from_name;
-        let generator = new(context, name.as_ptr(), query.as_ptr());
-        assert!(!generator.is_null(), "{name:?}");
-        assert_eq!((functions.EVP_PKEY_keygen_init)(generator), 1);
-        assert_eq!((functions.EVP_PKEY_generate)(generator, &mut key), 1);
-        (functions.EVP_PKEY_CTX_free)(generator);
-    }
-    RsaKey { functions, key }
-}
-
-/// Returns the same key in the provider that `query` requires.
-fn copied(name: &CStr, key: &RsaKey, query: &CStr, selection: c_int) -> RsaKey {
-    let functions = functions();
-    let (mut copy, mut params) = (null_mut(), null_mut());
-    // SAFETY: the key is live; EVP's results are checked before use, and freed once.
-    unsafe {
-        let context = libcrypto().library_context();
-        let new = functions.EVP_PKEY_CTX_new_from_name;
-        let maker = new(context, name.as_ptr(), query.as_ptr());
-        let taken = (functions.EVP_PKEY_todata)(key.key, selection, &mut params);
-        assert_eq!(taken, 1);
-        assert_eq!((functions.EVP_PKEY_fromdata_init)(maker), 1);
-        let made = (functions.EVP_PKEY_fromdata)(maker, &mut copy, selection, params);
-        assert_eq!(made, 1, "{:?}", libcrypto().errors());
-        (functions.OSSL_PARAM_free)(params);
-        (functions.EVP_PKEY_CTX_free)(maker);
-    }
-    RsaKey {
-        functions,
-        key: copy,
-    }
+    RsaKey::generated(name, query, |_| 1)
 }
 
 /// Returns a key in each side's provider.
 fn on_every_side(name: &CStr, selection: c_int) -> [RsaKey; SIDES.len()] {
     let key = generated(name, c"provider=default");
-    SIDES
-        .each_ref()
-        .map(|side| copied(name, &key, side.key, selection))
+    SIDES.each_ref().map(|side| key.copied(side.key, selection))
 }
 
 fn rounds() -> u64 {
-    let rounds = std::env::var("OARLOCK_DIFFERENTIAL_ROUNDS").ok();
-    rounds.map_or(2000, |rounds| rounds.parse().unwrap())
+    crate::driver::rounds(2000)
 }
 
 /// Returns a signature of the first 100 bytes by the default provider's key, valid or damaged in one of three ways.
@@ -99,7 +60,7 @@ fn every_call_does_what_the_default_provider_does() {
         let pairs = on_every_side(name, KEYPAIR);
         let publics = SIDES
             .each_ref()
-            .map(|side| copied(name, &pairs[0], side.key, PUBLIC_KEY));
+            .map(|side| pairs[0].copied(side.key, PUBLIC_KEY));
         let made = [0, 1, 2, 3].map(|damage| signature(name, &pairs[0], damage));
         libcrypto().errors();
         // ML-DSA takes a hundred times as long.
@@ -197,7 +158,7 @@ fn keys_stay_where_they_were_made_and_signatures_come_here() {
             // SAFETY: the context was begun, and is live.
             let provider = unsafe {
                 let provider = (functions.EVP_PKEY_CTX_get0_provider)(contexts.settings());
-                provider_name(functions, provider)
+                provider_name(provider)
             };
             assert_eq!(provider, signs_in, "{name:?} {}", side.name);
         }
@@ -211,27 +172,21 @@ fn a_key_of_ours_is_whole() {
     for name in types() {
         let key = generated(name, c"provider=oarlock");
         assert_eq!(key.provider(), "oarlock");
-        // SAFETY: the key is live, and the value that holds a copy frees it.
-        unsafe {
-            let copy = RsaKey {
-                functions,
-                key: (functions.EVP_PKEY_dup)(key.key),
-            };
-            assert_eq!((functions.EVP_PKEY_eq)(key.key, copy.key), 1);
-            assert_eq!(copy.provider(), "oarlock");
-            let mut there = copied(name, &key, c"provider=default", KEYPAIR);
-            for (query, provider) in [
-                (c"provider=oarlock", "oarlock"),
-                (c"provider=default", "default"),
-            ] {
-                there = copied(name, &there, query, KEYPAIR);
-                assert_eq!(there.provider(), provider);
-                assert_eq!((functions.EVP_PKEY_eq)(key.key, there.key), 1);
-                assert_eq!(there.bytes(), key.bytes());
-            }
-            let checked = Contexts::new(name, &SIDES[2], &copy);
-            assert_eq!((functions.EVP_PKEY_check)(checked.context), 1);
+        let copy = key.copy_of_ours();
+        let mut there = key.copied(c"provider=default", KEYPAIR);
+        for (query, provider) in [
+            (c"provider=oarlock", "oarlock"),
+            (c"provider=default", "default"),
+        ] {
+            there = there.copied(query, KEYPAIR);
+            assert_eq!(there.provider(), provider);
+            assert!(key.equals(&there));
+            assert_eq!(there.bytes(), key.bytes());
         }
+        let contexts = Contexts::new(name, &SIDES[2], &copy);
+        // SAFETY: the context of the copy is live.
+        let checked = unsafe { (functions.EVP_PKEY_check)(contexts.context) };
+        assert_eq!(checked, 1);
     }
     assert_eq!(libcrypto().errors(), []);
 }
@@ -269,18 +224,12 @@ fn contexts_describe_themselves_as_the_default_providers_do() {
 fn threads_share_a_key() {
     for name in types() {
         for side in &SIDES[1..] {
-            let key = copied(
-                name,
-                &generated(name, c"provider=default"),
-                side.key,
-                KEYPAIR,
-            );
+            let key = generated(name, c"provider=default").copied(side.key, KEYPAIR);
             let pointer = key.key as usize;
             std::thread::scope(|scope| {
                 for thread in 0..4 {
                     scope.spawn(move || {
                         let key = std::mem::ManuallyDrop::new(RsaKey {
-                            functions: functions(),
                             key: pointer as *mut c_void,
                         });
                         let mut contexts = Contexts::new(name, side, &key);
@@ -306,7 +255,3 @@ fn threads_share_a_key() {
         }
     }
 }
-
-/// EVP_PKEY_KEYPAIR, EVP_PKEY_PUBLIC_KEY.
-const KEYPAIR: c_int = 0x87;
-const PUBLIC_KEY: c_int = 0x86;

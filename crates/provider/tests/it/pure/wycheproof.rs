@@ -3,36 +3,20 @@
 
 use std::collections::HashMap;
 use std::ffi::CStr;
-use std::ptr::null_mut;
 
 use oarlock_vectors::{acvp, kat, wycheproof};
 
-use super::calls::{Call, Contexts, SIDES, Setting, functions};
-use super::{PUBLIC_KEY, types};
-use crate::driver::rsa::RsaKey;
+use super::calls::{Call, Contexts, SIDES, Setting};
+use super::types;
+use crate::driver::rsa::{PUBLIC_KEY, RsaKey};
 use crate::driver::{Param, libcrypto};
 
 /// Creates a public key in the provider that `query` requires; `None` if it is invalid.
 fn public(name: &CStr, query: &CStr, octets: &[u8]) -> Option<RsaKey> {
-    let functions = functions();
-    let mut key = null_mut();
-    // SAFETY: EVP's results are checked before use, and freed once; the octets outlive the calls.
-    let made = unsafe {
-        let context = libcrypto().library_context();
-        let new = functions.EVP_PKEY_CTX_new_from_name;
-        let maker = new(context, name.as_ptr(), query.as_ptr());
-        assert_eq!((functions.EVP_PKEY_fromdata_init)(maker), 1);
-        let place = octets.as_ptr().cast_mut();
-        let mut params = [
-            Param::new(c"pub", Param::OCTET_STRING, place, octets.len()),
-            Param::END,
-        ];
-        let made = (functions.EVP_PKEY_fromdata)(maker, &mut key, PUBLIC_KEY, params.as_mut_ptr());
-        (functions.EVP_PKEY_CTX_free)(maker);
-        made
-    };
+    let mut params = [Param::octets(c"pub", octets), Param::END];
+    let key = RsaKey::made(name, query, PUBLIC_KEY, &mut params);
     libcrypto().errors();
-    (made == 1).then_some(RsaKey { functions, key })
+    key
 }
 
 #[test]

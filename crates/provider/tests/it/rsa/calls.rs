@@ -1,42 +1,17 @@
 //! Random calls of EVP, and their observable results.
 
-use std::ffi::{CStr, CString, c_int, c_void};
+use std::ffi::{CString, c_int};
 use std::fmt::Write as _;
-use std::ptr::null_mut;
+use std::ops::{Deref, DerefMut};
+use std::ptr::null;
 
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-use crate::driver::rsa::{RsaFunctions, RsaKey};
+pub use crate::driver::contexts::{SIDES, Side};
+use crate::driver::contexts::{Signing, signed};
+use crate::driver::rsa::{RsaKey, functions};
 use crate::driver::{Param, libcrypto};
-
-/// The providers of key and operation.
-pub struct Side {
-    pub name: &'static str,
-    /// Property queries for the key and for its operations.
-    pub key: &'static CStr,
-    pub operations: &'static CStr,
-}
-
-pub const SIDES: [Side; 3] = [
-    Side {
-        name: "stock",
-        key: c"provider=default",
-        operations: c"provider=default",
-    },
-    // The queries of our configurations.
-    Side {
-        name: "accelerated",
-        key: c"provider=default",
-        operations: c"?oarlock.accelerated=yes",
-    },
-    // The queries of a possible configuration without our second clause.
-    Side {
-        name: "all ours",
-        key: c"provider=oarlock",
-        operations: c"?provider=oarlock",
-    },
-];
 
 #[derive(Clone, Debug)]
 pub enum Call {
@@ -134,12 +109,7 @@ pub fn program(rng: &mut StdRng) -> Vec<Call> {
 
 /// The contexts of one side, and their signatures.
 pub struct Contexts {
-    pub functions: &'static RsaFunctions,
-    pub context: *mut c_void,
-    pub message: *mut c_void,
-    /// The settings of `message`, which owns them.
-    pub settings: *mut c_void,
-    pub verifies: bool,
+    signing: Signing,
     pub signature: Vec<u8>,
 }
 
@@ -147,41 +117,19 @@ fn text(text: &str) -> CString {
     CString::new(text).unwrap()
 }
 
-/// OSSL_PARAM_UTF8_STRING.
-const UTF8_STRING: u32 = 4;
-
 impl Contexts {
     pub fn new(side: &Side, key: &RsaKey) -> Self {
-        let functions = key.functions;
-        // SAFETY: library context and key are live, and the query for properties is NUL-terminated.
-        unsafe {
-            let context = (functions.EVP_PKEY_CTX_new_from_pkey)(
-                libcrypto().library_context(),
-                key.key,
-                side.operations.as_ptr(),
-            );
-            assert!(!context.is_null());
-            Self {
-                functions,
-                context,
-                message: (functions.EVP_MD_CTX_new)(),
-                settings: null_mut(),
-                verifies: false,
-                signature: Vec::new(),
-            }
+        Self {
+            signing: Signing::new(side, key),
+            signature: Vec::new(),
         }
     }
 
     /// Makes a call and returns its observable result.
     pub fn call(&mut self, call: &Call, side: &Side, key: &RsaKey) -> String {
-        let functions = self.functions;
+        let functions = functions();
         let data: Vec<u8> = (0..=255).cycle().take(512).collect();
-        let by_parts = !self.settings.is_null();
-        let settings = if by_parts {
-            self.settings
-        } else {
-            self.context
-        };
+        let (by_parts, settings) = (self.by_parts(), self.settings());
         let mut seen = String::new();
         // SAFETY: the contexts and the key are live, names are NUL-terminated, and each length is that of the buffer next to
         // it, or smaller in tests of wrong lengths.
@@ -192,32 +140,15 @@ impl Contexts {
                 Call::RecoverInit => (functions.EVP_PKEY_verify_recover_init)(self.context),
                 Call::DigestSignInit(name) | Call::DigestVerifyInit(name) => {
                     self.verifies = matches!(call, Call::DigestVerifyInit(_));
-                    let init = match self.verifies {
-                        false => functions.EVP_DigestSignInit_ex,
-                        true => functions.EVP_DigestVerifyInit_ex,
-                    };
                     let name = text(name);
-                    let mut settings = null_mut();
-                    let result = init(
-                        self.message,
-                        &mut settings,
-                        name.as_ptr(),
-                        libcrypto().library_context(),
-                        side.operations.as_ptr(),
-                        key.key,
-                        std::ptr::null(),
-                    );
-                    self.settings = if result == 1 { settings } else { null_mut() };
-                    result
+                    self.begin(name.as_ptr(), side, key.key, null())
                 }
                 Call::Padding(padding) => {
                     (functions.EVP_PKEY_CTX_set_rsa_padding)(settings, padding)
                 }
                 Call::Digest(name) => {
                     let name = text(name);
-                    let bytes = name.as_bytes().len();
-                    let place = name.as_ptr().cast_mut().cast();
-                    let params = [Param::new(c"digest", UTF8_STRING, place, bytes), Param::END];
+                    let params = [Param::text(c"digest", &name), Param::END];
                     (functions.EVP_PKEY_CTX_set_params)(settings, params.as_ptr())
                 }
                 Call::Mgf1(name) => {
@@ -229,22 +160,8 @@ impl Contexts {
                     )
                 }
                 Call::Salt(bytes) => (functions.EVP_PKEY_CTX_set_rsa_pss_saltlen)(settings, bytes),
-                Call::Size if by_parts => {
-                    let mut bytes = 0;
-                    let result =
-                        (functions.EVP_DigestSignFinal)(self.message, null_mut(), &mut bytes);
-                    let _ = write!(seen, "{bytes} ");
-                    result
-                }
                 Call::Size => {
-                    let mut bytes = 0;
-                    let result = (functions.EVP_PKEY_sign)(
-                        self.context,
-                        null_mut(),
-                        &mut bytes,
-                        data.as_ptr(),
-                        32,
-                    );
+                    let (result, bytes) = self.size(&data[..32]);
                     let _ = write!(seen, "{bytes} ");
                     result
                 }
@@ -260,25 +177,9 @@ impl Contexts {
                         (functions.EVP_DigestSignFinal)(message, place, room)
                     })
                 }
-                Call::Update(bytes) => {
-                    let update = match self.verifies {
-                        true => functions.EVP_DigestVerifyUpdate,
-                        false => functions.EVP_DigestSignUpdate,
-                    };
-                    update(self.message, data.as_ptr().cast(), bytes)
-                }
-                Call::Verify(bytes) => (functions.EVP_PKEY_verify)(
-                    self.context,
-                    self.signature.as_ptr(),
-                    self.signature.len(),
-                    data.as_ptr(),
-                    bytes,
-                ),
-                Call::VerifyFinal => (functions.EVP_DigestVerifyFinal)(
-                    self.message,
-                    self.signature.as_ptr(),
-                    self.signature.len(),
-                ),
+                Call::Update(bytes) => self.update(&data[..bytes]),
+                Call::Verify(bytes) => self.verify(&self.signature, &data[..bytes]),
+                Call::VerifyFinal => self.verify_final(&self.signature),
                 Call::Recover(more) => {
                     let mut room = key.bytes().saturating_add_signed(more);
                     // The default provider ignores the room if no hash function is set.
@@ -295,21 +196,8 @@ impl Contexts {
                     }
                     result
                 }
-                Call::Copy if by_parts => {
-                    let copy = (functions.EVP_MD_CTX_new)();
-                    let result = (functions.EVP_MD_CTX_copy_ex)(copy, self.message);
-                    (functions.EVP_MD_CTX_free)(copy);
-                    result
-                }
-                Call::Copy => {
-                    let copy = (functions.EVP_PKEY_CTX_dup)(self.context);
-                    let is_made = !copy.is_null();
-                    if is_made {
-                        (functions.EVP_PKEY_CTX_free)(self.context);
-                        self.context = copy;
-                    }
-                    is_made.into()
-                }
+                Call::Copy if by_parts => self.copy_message(false),
+                Call::Copy => self.copy_context(true),
                 Call::Get => {
                     let [mut padding, mut salt] = [-77, -77];
                     let mut id = [0u8; 128];
@@ -344,35 +232,31 @@ impl Contexts {
         seen: &mut String,
         sign: impl FnOnce(*mut u8, *mut usize) -> c_int,
     ) -> c_int {
-        let mut room = key.bytes().saturating_add_signed(more);
-        let mut place = vec![0xa5; room.max(1)];
-        let result = sign(place.as_mut_ptr(), &mut room);
-        if result == 1 {
-            place.truncate(room);
-            let settings = if self.settings.is_null() {
-                self.context
-            } else {
-                self.settings
-            };
+        let (result, made) = signed(key, more, sign);
+        if let Some(made) = made {
             let mut padding = 0;
-            // SAFETY: `settings` is one of this value's live contexts, and `padding` belongs to this function.
-            unsafe { (self.functions.EVP_PKEY_CTX_get_rsa_padding)(settings, &mut padding) };
+            // SAFETY: the settings are one of this value's live contexts, and `padding` belongs to this function.
+            unsafe { (functions().EVP_PKEY_CTX_get_rsa_padding)(self.settings(), &mut padding) };
             let _ = match padding {
-                6 => write!(seen, "PSS {room} "),
-                _ => write!(seen, "{place:02x?} "),
+                6 => write!(seen, "PSS {} ", made.len()),
+                _ => write!(seen, "{made:02x?} "),
             };
-            self.signature = place;
+            self.signature = made;
         }
         result
     }
 }
 
-impl Drop for Contexts {
-    fn drop(&mut self) {
-        // SAFETY: the contexts are live.
-        unsafe {
-            (self.functions.EVP_MD_CTX_free)(self.message);
-            (self.functions.EVP_PKEY_CTX_free)(self.context);
-        }
+impl Deref for Contexts {
+    type Target = Signing;
+
+    fn deref(&self) -> &Signing {
+        &self.signing
+    }
+}
+
+impl DerefMut for Contexts {
+    fn deref_mut(&mut self) -> &mut Signing {
+        &mut self.signing
     }
 }

@@ -3,9 +3,13 @@
 use std::fs;
 use std::process::Command;
 
+use oarlock_testing::lossy;
 use tempfile::TempDir;
 
-use crate::host::{Accelerated, has_lanes, run, succeeds, with_conf};
+use crate::host::{
+    Accelerated, Program, compiled, free_port, has_lanes, run, run_with, succeeds, until_listening,
+    with_conf,
+};
 
 /// A directory in which `openssl` runs with and without the provider.
 pub struct Place {
@@ -45,6 +49,46 @@ impl Place {
     pub fn stock(&self, arguments: &str) -> String {
         let output = succeeds(with_conf(&mut self.command(arguments), None));
         String::from_utf8_lossy(&output).into_owned()
+    }
+
+    /// Runs a program that begins to sign with `key.pem`, forks, and signs in the child and in the parent; with the name of a
+    /// hash function in the middle of a message.
+    pub fn forks(&self, hash: Option<&str>) {
+        let mut program = Command::new(compiled("forks", self.folder.path()));
+        program.current_dir(self.folder.path()).args(hash);
+        let output = run(self.accelerated.apply(&mut program));
+        assert!(output.status.success(), "{}", lossy(&output.stderr));
+        assert_eq!(output.stdout, b"oarlock\n");
+    }
+
+    /// Has both ends of TLS with and without the provider authenticate each other by `server.crt`. `command` makes commands
+    /// of lines, with the provider or without.
+    pub fn authenticates(&self, version: &str, command: impl Fn(&str, bool) -> Command) {
+        for (server_is_ours, client_is_ours) in [(true, false), (false, true), (true, true)] {
+            let port = free_port();
+            let line = format!(
+                "s_server -accept {port} -cert server.crt -key server.pem -www -verify 1 -CAfile server.crt"
+            );
+            let server = Program::start(&mut command(&line, server_is_ours));
+            until_listening(&server, port);
+            let line = format!(
+                "s_client -connect 127.0.0.1:{port} {version} -CAfile server.crt -verify_return_error -cert server.crt \
+                 -key server.pem -ign_eof"
+            );
+            // The server answers and closes, which shows that it has verified the client, too.
+            let output = run_with(
+                &mut command(&line, client_is_ours),
+                b"GET / HTTP/1.0\r\n\r\n",
+            );
+            let text = lossy(&output.stdout);
+            assert!(
+                output.status.success()
+                    && text.contains("Verify return code: 0 (ok)")
+                    && text.contains("HTTP/1.0 200 ok"),
+                "{version} {server_is_ours} {client_is_ours}: {text} {}",
+                lossy(&output.stderr)
+            );
+        }
     }
 
     /// Returns the private operations with the provider.

@@ -12,9 +12,8 @@ use rand::{RngExt, SeedableRng};
 use super::SURVIVES;
 use super::calls::{SIDES, Side};
 use super::keys::keys;
-use super::{functions, rounds};
-use crate::driver::rsa::{RsaFunctions, RsaKey};
-use crate::driver::{Param, libcrypto};
+use crate::driver::rsa::{RsaKey, functions};
+use crate::driver::{Param, libcrypto, rounds};
 use crate::host::has_lanes;
 
 #[derive(Clone, Debug)]
@@ -100,31 +99,25 @@ fn program(rng: &mut StdRng, ciphertexts: usize) -> Vec<Call> {
 
 /// A context of one side.
 pub struct Decrypter<'a> {
-    functions: &'static RsaFunctions,
     context: *mut c_void,
     key: &'a RsaKey,
 }
 
 impl<'a> Decrypter<'a> {
     pub fn new(side: &Side, key: &'a RsaKey) -> Self {
-        let functions = key.functions;
         let query = side.operations.as_ptr();
         let library_context = libcrypto().library_context();
-        let new_from_pkey = functions.EVP_PKEY_CTX_new_from_pkey;
+        let new_from_pkey = functions().EVP_PKEY_CTX_new_from_pkey;
         // SAFETY: library context and key are live, and the query is NUL-terminated.
         let context = unsafe { new_from_pkey(library_context, key.key, query) };
         assert!(!context.is_null());
-        Self {
-            functions,
-            context,
-            key,
-        }
+        Self { context, key }
     }
 
     fn set(&self, name: &std::ffi::CStr, data_type: c_uint, data: *mut u8, bytes: usize) -> c_int {
         let params = [Param::new(name, data_type, data, bytes), Param::END];
         // SAFETY: the context is live; the parameters end with END, and the callers pass a buffer of `bytes`.
-        unsafe { (self.functions.EVP_PKEY_CTX_set_params)(self.context, params.as_ptr()) }
+        unsafe { (functions().EVP_PKEY_CTX_set_params)(self.context, params.as_ptr()) }
     }
 
     fn set_text(&self, name: &std::ffi::CStr, text: &str) -> c_int {
@@ -156,7 +149,7 @@ impl<'a> Decrypter<'a> {
         // SAFETY: the context is live; the message has room for the key's length, and the ciphertext is a slice of its
         // length.
         let result = unsafe {
-            (self.functions.EVP_PKEY_decrypt)(
+            (functions().EVP_PKEY_decrypt)(
                 self.context,
                 place.as_mut_ptr(),
                 &mut room,
@@ -177,13 +170,13 @@ impl<'a> Decrypter<'a> {
             Param::END,
         ];
         // SAFETY: the context is live; the parameters end with END, and the number has the declared 4 bytes.
-        unsafe { (self.functions.EVP_PKEY_CTX_get_params)(self.context, params.as_mut_ptr()) };
+        unsafe { (functions().EVP_PKEY_CTX_get_params)(self.context, params.as_mut_ptr()) };
         padding
     }
 
     /// Makes a call and returns its observable result.
     pub fn call(&mut self, call: &Call, ciphertexts: &[Vec<u8>]) -> String {
-        let functions = self.functions;
+        let functions = functions();
         let mut seen = String::new();
         // SAFETY: the context is live until its copy replaces it. No length exceeds its buffer, parameters end with END, and
         // a message's size is requested with a null buffer.
@@ -296,7 +289,7 @@ impl<'a> Decrypter<'a> {
 impl Drop for Decrypter<'_> {
     fn drop(&mut self) {
         // SAFETY: the context is live.
-        unsafe { (self.functions.EVP_PKEY_CTX_free)(self.context) };
+        unsafe { (functions().EVP_PKEY_CTX_free)(self.context) };
     }
 }
 
@@ -313,7 +306,7 @@ fn ciphertexts(key: &RsaKey) -> Vec<Vec<u8>> {
         let (mut place, mut room) = (vec![0; bytes], bytes);
         // SAFETY: the lengths are those of their buffers.
         let result = unsafe {
-            let encrypt = side.functions.EVP_PKEY_encrypt;
+            let encrypt = functions().EVP_PKEY_encrypt;
             encrypt(
                 side.context,
                 place.as_mut_ptr(),
@@ -451,7 +444,7 @@ fn every_decryption_does_what_the_default_provider_does() {
         .iter()
         .filter(|(name, _)| !name.starts_with("PSS"))
         .map(|(name, pem)| {
-            let read = |side: &Side| RsaKey::read(functions(), context, pem, side.key);
+            let read = |side: &Side| RsaKey::read(context, pem, side.key);
             let sides = SIDES.each_ref().map(read);
             let ciphertexts = ciphertexts(&sides[0]);
             Keys {
@@ -486,7 +479,7 @@ fn the_library_takes_off_what_the_default_provider_takes_off() {
     let context = libcrypto().library_context();
     let mut compared = [0; 3];
     for (name, pem) in keys().iter().take(4) {
-        let stock = RsaKey::read(functions(), context, pem, SIDES[0].key);
+        let stock = RsaKey::read(context, pem, SIDES[0].key);
         let ours = RsaPrivateKey::from_pem(pem).unwrap();
         let decrypt = |settings: &[Call], ciphertext: &[u8]| {
             let mut side = Decrypter::new(&SIDES[0], &stock);

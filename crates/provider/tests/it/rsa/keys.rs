@@ -4,7 +4,6 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use super::calls::SIDES;
-use super::functions;
 use crate::driver::libcrypto;
 use crate::driver::rsa::RsaKey;
 use crate::host::{succeeds, with_conf};
@@ -61,7 +60,7 @@ pub fn on_every_side() -> Vec<(&'static str, [RsaKey; SIDES.len()])> {
     keys()
         .iter()
         .map(|(name, pem)| {
-            let read = |side: &super::Side| RsaKey::read(functions(), context, pem, side.key);
+            let read = |side: &super::Side| RsaKey::read(context, pem, side.key);
             (*name, SIDES.each_ref().map(read))
         })
         .collect()

@@ -11,8 +11,6 @@ mod wycheproof;
 use std::ffi::c_void;
 use std::fmt::Write as _;
 use std::process::Command;
-use std::ptr::null_mut;
-use std::sync::OnceLock;
 
 use oarlock::Accelerator;
 use oarlock::rsa::RsaPrivateKey;
@@ -22,20 +20,9 @@ use rand::{RngExt, SeedableRng};
 
 use self::calls::{Call, Contexts, SIDES, Side, program};
 use self::keys::{keys, on_every_side};
-use crate::driver::rsa::{RsaFunctions, RsaKey, provider_name};
-use crate::driver::{TEST_OPTIONS, libcrypto};
+use crate::driver::rsa::{RsaKey, functions, provider_name};
+use crate::driver::{TEST_OPTIONS, libcrypto, rounds};
 use crate::host::{Accelerated, has_lanes, run_with};
-
-fn functions() -> &'static RsaFunctions {
-    static FUNCTIONS: OnceLock<RsaFunctions> = OnceLock::new();
-    FUNCTIONS.get_or_init(|| RsaFunctions::load(libcrypto()))
-}
-
-/// Returns `usually` rounds, unless the environment sets another number.
-fn rounds(usually: u64) -> u64 {
-    let rounds = std::env::var("OARLOCK_DIFFERENTIAL_ROUNDS").ok();
-    rounds.map_or(usually, |rounds| rounds.parse().unwrap())
-}
 
 fn shortened(seen: &str) -> String {
     match seen.len() {
@@ -158,8 +145,7 @@ fn signatures_with_salts_are_verified_by_the_default_provider() {
     let context = libcrypto().library_context();
     let mut made = 0;
     for (name, pem) in keys() {
-        let [stock, ours] =
-            [0, 1].map(|side: usize| RsaKey::read(functions(), context, pem, SIDES[side].key));
+        let [stock, ours] = [0, 1].map(|side: usize| RsaKey::read(context, pem, SIDES[side].key));
         for digest in ["SHA256", "SHA384", "SHA2-512/256", "SHA1"] {
             for mgf1 in [digest, "SHA224"] {
                 for salt in [-1, -3, 0, 11, 32] {
@@ -218,19 +204,14 @@ fn keys_stay_where_they_were_made_and_signatures_come_here() {
         (2, "oarlock", "oarlock"),
     ] {
         let side = &SIDES[side];
-        let key = RsaKey::read(functions, context, pem, side.key);
+        let key = RsaKey::read(context, pem, side.key);
         assert_eq!(key.provider(), key_in, "{}", side.name);
         let contexts = Contexts::new(side, &key);
         // SAFETY: the contexts are live.
         unsafe {
             assert_eq!((functions.EVP_PKEY_sign_init)(contexts.context), 1);
             let provider = (functions.EVP_PKEY_CTX_get0_provider)(contexts.context);
-            assert_eq!(
-                provider_name(functions, provider),
-                signs_in,
-                "{}",
-                side.name
-            );
+            assert_eq!(provider_name(provider), signs_in, "{}", side.name);
         }
     }
 }
@@ -242,34 +223,15 @@ fn a_key_of_ours_is_whole() {
         return;
     }
     let functions = functions();
-    let context = libcrypto().library_context();
     for kind in [c"RSA", c"RSA-PSS"] {
-        // SAFETY: names and queries are NUL-terminated. EVP's results are checked before use; the generator is freed once,
-        // and each key by the value that holds it. Each length is that of its buffer.
+        // SAFETY: the context is that of a new generation.
+        let key = RsaKey::generated(kind, c"provider=oarlock", |generator| unsafe {
+            (functions.EVP_PKEY_CTX_set_rsa_keygen_bits)(generator, 1536)
+        });
+        assert_eq!((key.provider(), key.bytes()), ("oarlock".to_owned(), 192));
+        let copy = key.copy_of_ours();
+        // SAFETY: keys and contexts are live, and each length is that of its buffer.
         unsafe {
-            let generator = (functions.EVP_PKEY_CTX_new_from_name)(
-                context,
-                kind.as_ptr(),
-                c"provider=oarlock".as_ptr(),
-            );
-            assert!(!generator.is_null());
-            assert_eq!((functions.EVP_PKEY_keygen_init)(generator), 1);
-            assert_eq!(
-                (functions.EVP_PKEY_CTX_set_rsa_keygen_bits)(generator, 1536),
-                1
-            );
-            let mut key = null_mut();
-            assert_eq!((functions.EVP_PKEY_generate)(generator, &mut key), 1);
-            (functions.EVP_PKEY_CTX_free)(generator);
-            let key = RsaKey { functions, key };
-            assert_eq!((key.provider(), key.bytes()), ("oarlock".to_owned(), 192));
-            let copy = RsaKey {
-                functions,
-                key: (functions.EVP_PKEY_dup)(key.key),
-            };
-            assert!(!copy.key.is_null());
-            assert_eq!((functions.EVP_PKEY_eq)(key.key, copy.key), 1);
-            assert_eq!(copy.provider(), "oarlock");
             let contexts = Contexts::new(&SIDES[2], &copy);
             assert_eq!((functions.EVP_PKEY_check)(contexts.context), 1);
             if kind == c"RSA-PSS" {
@@ -312,14 +274,14 @@ fn threads_sign_together() {
     let expected: Vec<Vec<u8>> = keys()[..4]
         .iter()
         .map(|(_, pem)| {
-            let key = RsaKey::read(functions(), context as *mut c_void, pem, SIDES[0].key);
+            let key = RsaKey::read(context as *mut c_void, pem, SIDES[0].key);
             signature(&SIDES[0], &key)
         })
         .collect();
     for shares_keys in [true, false] {
         let shared: Vec<_> = keys()[..4]
             .iter()
-            .map(|(_, pem)| RsaKey::read(functions(), context as *mut c_void, pem, SIDES[1].key))
+            .map(|(_, pem)| RsaKey::read(context as *mut c_void, pem, SIDES[1].key))
             .collect();
         let pointers: Vec<usize> = shared.iter().map(|key| key.key as usize).collect();
         std::thread::scope(|scope| {
@@ -331,17 +293,13 @@ fn threads_sign_together() {
                         let own;
                         let key = if shares_keys {
                             &std::mem::ManuallyDrop::new(RsaKey {
-                                functions: functions(),
                                 key: pointers[number] as *mut c_void,
                             })
                         } else {
                             let pem = &keys()[number].1;
                             let place = context as *mut c_void;
-                            own = RsaKey::read(functions(), place, pem, SIDES[1].key);
-                            &std::mem::ManuallyDrop::new(RsaKey {
-                                functions: functions(),
-                                key: own.key,
-                            })
+                            own = RsaKey::read(place, pem, SIDES[1].key);
+                            &std::mem::ManuallyDrop::new(RsaKey { key: own.key })
                         };
                         assert_eq!(signature(&SIDES[1], key), expected[number]);
                     }

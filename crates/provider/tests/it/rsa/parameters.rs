@@ -10,9 +10,8 @@ use rand::{RngExt, SeedableRng};
 
 use super::calls::{Contexts, SIDES, Side};
 use super::keys::{keys, on_every_side};
-use super::{functions, rounds};
-use crate::driver::rsa::RsaKey;
-use crate::driver::{Param, libcrypto};
+use crate::driver::rsa::{RsaKey, functions};
+use crate::driver::{Param, libcrypto, rounds};
 use crate::host::has_lanes;
 
 fn one<T: Clone>(rng: &mut StdRng, all: &[T]) -> T {
@@ -169,24 +168,15 @@ fn spoil(rng: &mut StdRng, values: &mut Vec<Value>) -> String {
 
 /// Builds a key from these numbers, if they are accepted.
 fn made(side: &Side, kind: &CStr, selection: c_int, values: &mut [Value]) -> (String, RsaKey) {
-    let functions = functions();
-    let mut key = null_mut();
-    // SAFETY: the names are NUL-terminated, and the context is live until it is freed.
-    let seen = unsafe {
-        let maker = (functions.EVP_PKEY_CTX_new_from_name)(
-            libcrypto().library_context(),
-            kind.as_ptr(),
-            side.key.as_ptr(),
-        );
-        assert!(!maker.is_null());
-        assert_eq!((functions.EVP_PKEY_fromdata_init)(maker), 1);
-        let seen = with_params(values, |params| {
-            (functions.EVP_PKEY_fromdata)(maker, &mut key, selection, params)
-        });
-        (functions.EVP_PKEY_CTX_free)(maker);
-        seen
-    };
-    (seen, RsaKey { functions, key })
+    let mut made = None;
+    let seen = with_params(values, |params| {
+        let context = libcrypto().library_context();
+        // SAFETY: the library context is live, and `with_params` terminates its list.
+        let (result, key) = unsafe { RsaKey::made_in(context, kind, side.key, selection, params) };
+        made = Some(key);
+        result
+    });
+    (seen, made.unwrap())
 }
 
 /// Returns a signature, if the key makes one.
@@ -206,7 +196,7 @@ fn keys_of_wrong_numbers_are_taken_and_used_as_by_the_default_provider() {
     let kept: Vec<_> = keys()
         .iter()
         .filter(|(name, _)| ["2048", "1024", "3072", "1025", "e = 3"].contains(name))
-        .map(|(_, pem)| numbers(&RsaKey::read(functions(), context, pem, SIDES[0].key)))
+        .map(|(_, pem)| numbers(&RsaKey::read(context, pem, SIDES[0].key)))
         .collect();
     libcrypto().errors();
     let [mut taken, mut signed] = [0; 2];
@@ -347,10 +337,10 @@ enum Operation {
 
 fn begin(contexts: &Contexts, operation: Operation) {
     let init = match operation {
-        Operation::Sign => contexts.functions.EVP_PKEY_sign_init,
-        Operation::Verify => contexts.functions.EVP_PKEY_verify_init,
-        Operation::Encrypt => contexts.functions.EVP_PKEY_encrypt_init,
-        Operation::Decrypt => contexts.functions.EVP_PKEY_decrypt_init,
+        Operation::Sign => functions().EVP_PKEY_sign_init,
+        Operation::Verify => functions().EVP_PKEY_verify_init,
+        Operation::Encrypt => functions().EVP_PKEY_encrypt_init,
+        Operation::Decrypt => functions().EVP_PKEY_decrypt_init,
     };
     // SAFETY: the context is live. If this refuses, so does what follows.
     unsafe { init(contexts.context) };
@@ -358,7 +348,7 @@ fn begin(contexts: &Contexts, operation: Operation) {
 
 /// Returns the result for 32 bytes, or for decryption of a number below the modulus: all of it, unless it is random.
 fn ended(contexts: &Contexts, key: &RsaKey, operation: Operation) -> String {
-    let (functions, context) = (contexts.functions, contexts.context);
+    let (functions, context) = (functions(), contexts.context);
     let mut place = vec![0; 1024];
     let mut bytes = place.len();
     let mut sealed = vec![0x5a; key.bytes()];

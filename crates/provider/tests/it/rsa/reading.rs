@@ -4,10 +4,9 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::functions;
 use super::keys::keys;
 use crate::driver::libcrypto;
-use crate::driver::rsa::{RsaFunctions, RsaKey};
+use crate::driver::rsa::{RsaFunctions, RsaKey, functions};
 use crate::host::{Accelerated, has_lanes};
 
 /// A library context with the configuration that `oarlock run` writes. Never freed: keys may outlive a test.
@@ -40,7 +39,7 @@ impl Program {
     }
 
     fn read(&self, pem: &str) -> RsaKey {
-        RsaKey::read(functions(), self.context, pem, c"provider=default")
+        RsaKey::read(self.context, pem, c"provider=default")
     }
 
     /// The name of the provider that a key is made in.
@@ -55,8 +54,7 @@ impl Program {
             assert_eq!((calls.EVP_PKEY_generate)(maker, &mut key), 1);
             (calls.EVP_PKEY_CTX_free)(maker);
         }
-        let functions = functions();
-        RsaKey { functions, key }.provider()
+        RsaKey { key }.provider()
     }
 
     /// A signature of PKCS#1 v1.5.

@@ -10,7 +10,6 @@ use oarlock_vectors::{RsaEncryptionVector, wycheproof};
 
 use super::calls::{Call, Contexts, SIDES, Side};
 use super::decryption::{Call as Decryption, Decrypter, OAEP, PKCS1};
-use super::functions;
 use crate::driver::libcrypto;
 use crate::driver::rsa::RsaKey;
 
@@ -31,7 +30,7 @@ fn on_every_side<'a>(keys: &'a mut Keys, pkcs8: &[u8]) -> &'a [RsaKey; SIDES.len
         let context = libcrypto().library_context();
         SIDES
             .each_ref()
-            .map(|side: &Side| RsaKey::read(functions(), context, &pem, side.key))
+            .map(|side: &Side| RsaKey::read(context, &pem, side.key))
     })
 }
 
@@ -119,11 +118,7 @@ fn signatures_that_are_made() {
         for (side, key) in SIDES.iter().zip(keys) {
             let mut contexts = Contexts::new(side, key);
             contexts.call(&Call::DigestSignInit(digest(vector.hash)), side, key);
-            // SAFETY: the context is live, and the message has the length that is passed.
-            let result = unsafe {
-                let message = vector.message.as_ptr().cast();
-                (functions().EVP_DigestSignUpdate)(contexts.message, message, vector.message.len())
-            };
+            let result = contexts.update(&vector.message);
             assert_eq!(result, 1, "{}, {}", vector.source, side.name);
             contexts.call(&Call::Final(0), side, key);
             let place = format!("{}, {}", vector.source, side.name);

@@ -9,7 +9,7 @@ use oarlock_vectors::{acvp, kat, wycheproof};
 
 use super::super::{SIDES, Values, errors};
 use super::{Context, Hybrid, Key, ML_KEMS, PAIR, PUBLIC, functions, same, sides};
-use crate::driver::{Param, libcrypto};
+use crate::driver::libcrypto;
 
 const SEED_BYTES: usize = 64;
 const RANDOM_BYTES: usize = 32;
@@ -25,7 +25,7 @@ fn generated(set: Hybrid, side: &CStr, mut values: Values) -> (c_int, c_int, Key
     let mut key = null_mut();
     // SAFETY: a live library context, an array that ends, and a place for a key.
     let done = unsafe {
-        let context = Context::of_name(set, side);
+        let context = Context::of_name(set.name, side);
         assert_eq!((functions().EVP_PKEY_keygen_init)(context.0), 1);
         let taken = (functions().EVP_PKEY_CTX_set_params)(context.0, params.as_ptr());
         let done = match taken {
@@ -47,22 +47,7 @@ fn octets(key: &Key) -> [Vec<u8>; 3] {
 
 /// What an export gives, by name.
 fn exported(key: &Key, selection: c_int) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let mut all = Vec::new();
-    // SAFETY: a live key; the array that is made ends, and is freed once.
-    unsafe {
-        let mut params = null_mut();
-        (functions().EVP_PKEY_todata)(key.0, selection, &mut params);
-        let mut at: *mut Param = params;
-        while !at.is_null() && !(*at).key.is_null() {
-            let octets = std::slice::from_raw_parts((*at).data.cast::<u8>(), (*at).data_bytes);
-            all.push((
-                CStr::from_ptr((*at).key).to_bytes().to_vec(),
-                octets.to_vec(),
-            ));
-            at = at.add(1);
-        }
-        (functions().OSSL_PARAM_free)(params);
-    }
+    let (_, mut all) = key.exported(selection);
     all.sort();
     all
 }
@@ -142,7 +127,7 @@ fn every_form_of_a_private_key_is_taken_or_refused_alike() {
                                 values = values.octets(name, octets);
                             }
                         }
-                        let (done, key) = Key::of(set, side, PAIR, values);
+                        let (done, key) = Key::of(set.name, side, PAIR, values);
                         let pair = match key.0.is_null() {
                             true => Vec::new(),
                             false => exported(&key, PAIR),
@@ -167,7 +152,7 @@ fn seeds_pass_between_the_providers() {
             for (name, octets) in exported(&key, PAIR) {
                 values = values.octets(std::str::from_utf8(&name).unwrap(), &octets);
             }
-            let (done, taken) = Key::of(set, to, PAIR, values);
+            let (done, taken) = Key::of(set.name, to, PAIR, values);
             assert_eq!((done, octets(&taken)), (1, octets(&key)));
             // SAFETY: live keys.
             unsafe {
@@ -286,11 +271,11 @@ fn vectors_hold() {
                     values = values.octets(name, octets);
                 }
             }
-            let (done, key) = Key::of(set, side, PAIR, values);
+            let (done, key) = Key::of(set.name, side, PAIR, values);
             done == 1 && decapsulates(&key, side, vector, &mut counts)
         } else {
             let (done, key) = Key::of(
-                set,
+                set.name,
                 side,
                 PUBLIC,
                 Values::default().octets("pub", &vector.public_key),

@@ -6,62 +6,15 @@ mod kinds;
 mod ml_kem;
 mod random;
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::ptr::{null, null_mut};
-use std::sync::OnceLock;
 
 use oarlock_testing::seeded_noise;
 
 use self::kinds::{HYBRIDS, Hybrid, ML_KEMS, kinds, sides};
+use super::keys::{Context, Key, PAIR, PARAMETERS, PUBLIC, functions};
 use super::{SIDES, Values, errors};
-use crate::driver::{Param, evp_functions, libcrypto};
-
-evp_functions! {
-    Functions:
-    EVP_PKEY_CTX_new_from_name: fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
-    EVP_PKEY_CTX_new_from_pkey: fn(*mut c_void, *mut c_void, *const c_char) -> *mut c_void;
-    EVP_PKEY_CTX_free: fn(*mut c_void);
-    EVP_PKEY_CTX_dup: fn(*const c_void) -> *mut c_void;
-    EVP_PKEY_CTX_set_params: fn(*mut c_void, *const Param) -> c_int;
-    EVP_PKEY_CTX_set_group_name: fn(*mut c_void, *const c_char) -> c_int;
-    EVP_PKEY_free: fn(*mut c_void);
-    EVP_PKEY_new: fn() -> *mut c_void;
-    EVP_PKEY_dup: fn(*mut c_void) -> *mut c_void;
-    EVP_PKEY_eq: fn(*const c_void, *const c_void) -> c_int;
-    EVP_PKEY_parameters_eq: fn(*const c_void, *const c_void) -> c_int;
-    EVP_PKEY_fromdata_init: fn(*mut c_void) -> c_int;
-    EVP_PKEY_fromdata: fn(*mut c_void, *mut *mut c_void, c_int, *mut Param) -> c_int;
-    EVP_PKEY_todata: fn(*const c_void, c_int, *mut *mut Param) -> c_int;
-    OSSL_PARAM_free: fn(*mut Param);
-    EVP_PKEY_get_octet_string_param: fn(*const c_void, *const c_char, *mut u8, usize, *mut usize) -> c_int;
-    EVP_PKEY_get_params: fn(*const c_void, *mut Param) -> c_int;
-    EVP_PKEY_set_params: fn(*mut c_void, *mut Param) -> c_int;
-    EVP_PKEY_gettable_params: fn(*const c_void) -> *const Param;
-    EVP_PKEY_settable_params: fn(*const c_void) -> *const Param;
-    EVP_PKEY_set1_encoded_public_key: fn(*mut c_void, *const u8, usize) -> c_int;
-    EVP_PKEY_copy_parameters: fn(*mut c_void, *const c_void) -> c_int;
-    EVP_PKEY_get_bits: fn(*const c_void) -> c_int;
-    EVP_PKEY_get_security_bits: fn(*const c_void) -> c_int;
-    EVP_PKEY_get_size: fn(*const c_void) -> c_int;
-    EVP_PKEY_keygen_init: fn(*mut c_void) -> c_int;
-    EVP_PKEY_paramgen_init: fn(*mut c_void) -> c_int;
-    EVP_PKEY_generate: fn(*mut c_void, *mut *mut c_void) -> c_int;
-    EVP_PKEY_check: fn(*mut c_void) -> c_int;
-    EVP_PKEY_public_check: fn(*mut c_void) -> c_int;
-    EVP_PKEY_private_check: fn(*mut c_void) -> c_int;
-    EVP_PKEY_pairwise_check: fn(*mut c_void) -> c_int;
-    EVP_PKEY_encapsulate_init: fn(*mut c_void, *const Param) -> c_int;
-    EVP_PKEY_encapsulate: fn(*mut c_void, *mut u8, *mut usize, *mut u8, *mut usize) -> c_int;
-    EVP_PKEY_decapsulate_init: fn(*mut c_void, *const Param) -> c_int;
-    EVP_PKEY_decapsulate: fn(*mut c_void, *mut u8, *mut usize, *const u8, usize) -> c_int;
-    EVP_PKEY_get0_provider: fn(*const c_void) -> *const c_void;
-    OSSL_PROVIDER_get0_name: fn(*const c_void) -> *const c_char;
-}
-
-fn functions() -> &'static Functions {
-    static FUNCTIONS: OnceLock<Functions> = OnceLock::new();
-    FUNCTIONS.get_or_init(|| Functions::load(libcrypto()))
-}
+use crate::driver::{Param, libcrypto};
 
 /// Has each side do the same, and returns what ours did.
 #[track_caller]
@@ -93,47 +46,10 @@ fn has_private(hybrid: Hybrid, side: &CStr) -> bool {
     hybrid.ml_kem_at == 0 || side == SIDES[1]
 }
 
-/// EVP_PKEY.
-struct Key(*mut c_void);
-
-impl Drop for Key {
-    fn drop(&mut self) {
-        // SAFETY: null or a key that nobody else has.
-        unsafe { (functions().EVP_PKEY_free)(self.0) };
-    }
-}
-
-/// EVP_PKEY_CTX.
-struct Context(*mut c_void);
-
-impl Drop for Context {
-    fn drop(&mut self) {
-        // SAFETY: null or a context that nobody else has.
-        unsafe { (functions().EVP_PKEY_CTX_free)(self.0) };
-    }
-}
-
-/// EVP_PKEY_KEYPAIR, EVP_PKEY_PUBLIC_KEY, EVP_PKEY_KEY_PARAMETERS, and private keys alone.
-const SELECTIONS: [c_int; 4] = [0x87, 0x86, 0x84, 1];
-const PAIR: c_int = SELECTIONS[0];
-const PUBLIC: c_int = SELECTIONS[1];
+/// The selections of pairs, public keys, parameters, and private keys alone.
+const SELECTIONS: [c_int; 4] = [PAIR, PUBLIC, PARAMETERS, 1];
 
 impl Context {
-    fn of_name(hybrid: Hybrid, side: &CStr) -> Self {
-        let new = functions().EVP_PKEY_CTX_new_from_name;
-        let context = libcrypto().library_context();
-        // SAFETY: a live library context, the name of a hybrid and properties, which end with a zero.
-        let context = unsafe { new(context, hybrid.name.as_ptr(), side.as_ptr()) };
-        assert!(!context.is_null(), "{side:?} has no {:?}", hybrid.name);
-        Self(context)
-    }
-
-    fn of_key(key: &Key, side: &CStr) -> Self {
-        let new = functions().EVP_PKEY_CTX_new_from_pkey;
-        // SAFETY: a live library context and key, and a text that ends with a zero.
-        Self(unsafe { new(libcrypto().library_context(), key.0, side.as_ptr()) })
-    }
-
     fn encapsulates(&self) -> c_int {
         // SAFETY: null or a context that nobody else has, and no parameters.
         unsafe { (functions().EVP_PKEY_encapsulate_init)(self.0, null()) }
@@ -198,28 +114,14 @@ struct Made {
 }
 
 impl Key {
-    /// A key by what an export gives.
-    fn of(hybrid: Hybrid, side: &CStr, selection: c_int, mut values: Values) -> (c_int, Self) {
-        let mut params = values.params();
-        let mut key = null_mut();
-        // SAFETY: a live library context, texts and an array that end, and a place for a key.
-        let done = unsafe {
-            let context = Context::of_name(hybrid, side);
-            assert_eq!((functions().EVP_PKEY_fromdata_init)(context.0), 1);
-            (functions().EVP_PKEY_fromdata)(context.0, &mut key, selection, params.as_mut_ptr())
-        };
-        (done, Self(key))
-    }
-
     fn generate(
         hybrid: Hybrid,
         side: &CStr,
         init: unsafe extern "C" fn(*mut c_void) -> c_int,
     ) -> Self {
-        let mut key = null_mut();
-        // SAFETY: a live library context, a text that ends, and a place for a key.
+        let context = Context::of_name(hybrid.name, side);
+        // SAFETY: a live context, and texts that end.
         unsafe {
-            let context = Context::of_name(hybrid, side);
             assert_eq!(init(context.0), 1);
             // libssl names the group, which for these is the name of the algorithm, or empty.
             for name in [hybrid.name, c""] {
@@ -228,9 +130,8 @@ impl Key {
                     1
                 );
             }
-            assert_eq!((functions().EVP_PKEY_generate)(context.0, &mut key), 1);
         }
-        Self(key)
+        context.generate()
     }
 
     fn pair(hybrid: Hybrid, side: &CStr) -> Self {
@@ -245,23 +146,6 @@ impl Key {
     fn with_share(hybrid: Hybrid, side: &CStr, share: &[u8]) -> (c_int, Self) {
         let key = Self::blank(hybrid, side);
         (key.set(share), key)
-    }
-
-    fn set(&self, share: &[u8]) -> c_int {
-        let set = functions().EVP_PKEY_set1_encoded_public_key;
-        // SAFETY: a live key, and so many bytes.
-        unsafe { set(self.0, share.as_ptr(), share.len()) }
-    }
-
-    fn octets(&self, name: &CStr, room: usize) -> (c_int, usize, Vec<u8>) {
-        let (mut octets, mut bytes) = (vec![0; 4096], 0);
-        // SAFETY: a live key, a text that ends, and places with room.
-        let done = unsafe {
-            let get = functions().EVP_PKEY_get_octet_string_param;
-            get(self.0, name.as_ptr(), octets.as_mut_ptr(), room, &mut bytes)
-        };
-        octets.truncate(if done == 1 { bytes } else { 0 });
-        (done, bytes, octets)
     }
 
     fn public(&self) -> Vec<u8> {
@@ -282,24 +166,9 @@ impl Key {
                 seen.push((done, bytes.to_ne_bytes().to_vec()));
             }
         }
+        seen.extend(self.checked());
         // SAFETY: a live key, and arrays that end.
         unsafe {
-            let context = Context::of_key(self, c"");
-            for check in [
-                functions.EVP_PKEY_check,
-                functions.EVP_PKEY_public_check,
-                functions.EVP_PKEY_private_check,
-                functions.EVP_PKEY_pairwise_check,
-            ] {
-                seen.push((check(context.0), Vec::new()));
-            }
-            for number in [
-                functions.EVP_PKEY_get_bits,
-                functions.EVP_PKEY_get_security_bits,
-                functions.EVP_PKEY_get_size,
-            ] {
-                seen.push((number(self.0), Vec::new()));
-            }
             for names in [
                 &["security-category"][..],
                 &["bits", "unknown", "max-size"],
@@ -318,17 +187,11 @@ impl Key {
             // Nor does it export what is not there of one.
             let selections = SELECTIONS.into_iter();
             for selection in selections.filter(|it| *it != 1 || hybrid.ml_kem_at == 0) {
-                let mut params = null_mut();
-                let done = (functions.EVP_PKEY_todata)(self.0, selection, &mut params);
-                let mut all = Vec::new();
-                let mut at: *mut Param = params;
-                while !at.is_null() && !(*at).key.is_null() {
-                    all.extend(CStr::from_ptr((*at).key).to_bytes());
-                    all.extend((*at).data_bytes.to_ne_bytes());
-                    at = at.add(1);
-                }
-                (functions.OSSL_PARAM_free)(params);
-                seen.push((done, all));
+                let (done, parts) = self.exported(selection);
+                let all = parts.into_iter().flat_map(|(name, octets)| {
+                    [name, octets.len().to_ne_bytes().to_vec()].concat()
+                });
+                seen.push((done, all.collect()));
             }
             for list in [
                 (functions.EVP_PKEY_gettable_params)(self.0),
@@ -363,11 +226,11 @@ fn keys_pass_between_the_providers() {
             );
             for to in sides().iter().filter(|to| has_private(hybrid, to)) {
                 let values = Values::default().octets("priv", &private);
-                let (done, private) = Key::of(hybrid, to, PAIR, values);
+                let (done, private) = Key::of(hybrid.name, to, PAIR, values);
                 assert_eq!((done, private.public()), (1, public.clone()));
                 for from in sides() {
                     let values = Values::default().octets("pub", &public);
-                    let (_, imported) = Key::of(hybrid, from, PUBLIC, values);
+                    let (_, imported) = Key::of(hybrid.name, from, PUBLIC, values);
                     let (_, set) = Key::with_share(hybrid, from, &public);
                     let peers = [&imported, &set, &private, &pair];
                     // A pair is handed on whole.
@@ -417,7 +280,7 @@ fn what_is_seen_of_a_key_is_the_same() {
                 "public" => Key::with_share(hybrid, side, &public).1,
                 "pair" => {
                     Key::of(
-                        hybrid,
+                        hybrid.name,
                         side,
                         PAIR,
                         Values::default().octets("priv", &private),
@@ -477,7 +340,7 @@ fn what_a_key_is_made_of_is_refused_alike() {
                     }
                     same(&format!("{name} {named} {length} {selection:x}"), |side| {
                         let values = Values::default().octets(named, &given);
-                        let (done, key) = Key::of(hybrid, side, selection, values);
+                        let (done, key) = Key::of(hybrid.name, side, selection, values);
                         (done, done == 1 && key.public() == public)
                     });
                 }
@@ -487,10 +350,10 @@ fn what_a_key_is_made_of_is_refused_alike() {
             }
         }
         same(&format!("{name} nothing"), |side| {
-            Key::of(hybrid, side, PAIR, Values::default()).0
+            Key::of(hybrid.name, side, PAIR, Values::default()).0
         });
         for side in sides() {
-            let (done, _) = Key::of(hybrid, side, PAIR, Values::default().text("pub", "x"));
+            let (done, _) = Key::of(hybrid.name, side, PAIR, Values::default().text("pub", "x"));
             assert_eq!(done, 0, "{name} {side:?}");
             errors();
         }
@@ -500,7 +363,7 @@ fn what_a_key_is_made_of_is_refused_alike() {
                 return (1, true);
             }
             let values = Values::default().octets("pub", &vec![7; hybrid.public]);
-            let (done, key) = Key::of(hybrid, side, PAIR, values.octets("priv", &private));
+            let (done, key) = Key::of(hybrid.name, side, PAIR, values.octets("priv", &private));
             (done, key.public() == public)
         });
         // A key has one share in its life.
@@ -520,7 +383,13 @@ fn what_a_key_is_made_of_is_refused_alike() {
         });
         refused(&format!("{name} noise"), |side| {
             let noise = seeded_noise(4, hybrid.private);
-            Key::of(hybrid, side, PAIR, Values::default().octets("priv", &noise)).0
+            Key::of(
+                hybrid.name,
+                side,
+                PAIR,
+                Values::default().octets("priv", &noise),
+            )
+            .0
         });
         if hybrid.ml_kem_at > 0 {
             let altered = unreduced(&public, 5);
@@ -580,7 +449,7 @@ fn encapsulation_is_refused_alike() {
                     return (1, (0, 0, Vec::new()));
                 }
                 let values = Values::default().octets("priv", &private);
-                let key = Key::of(hybrid, side, PAIR, values).1;
+                let key = Key::of(hybrid.name, side, PAIR, values).1;
                 let context = Context::of_key(&key, side);
                 let ready = context.decapsulates();
                 (ready, context.decapsulate(&given, room))
@@ -631,11 +500,6 @@ fn encapsulation_is_refused_alike() {
 fn keys_are_generated_here() {
     for hybrid in kinds() {
         let key = Key::pair(hybrid, c"");
-        // SAFETY: a live key, whose provider has a name.
-        let provider = unsafe {
-            let provider = (functions().EVP_PKEY_get0_provider)(key.0);
-            CStr::from_ptr((functions().OSSL_PROVIDER_get0_name)(provider))
-        };
-        assert_eq!(provider, c"oarlock", "{:?}", hybrid.name);
+        assert_eq!(key.provider(), c"oarlock", "{:?}", hybrid.name);
     }
 }

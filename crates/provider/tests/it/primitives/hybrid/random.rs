@@ -89,17 +89,17 @@ fn keys(script: &mut Script, pair: &Pair, calls: &mut Vec<String>) -> (Told, Vec
             1 => Key::with_share(pair.hybrid, side, &public),
             2 if selection & 2 != 0 => {
                 let values = Values::default().octets("pub", &public);
-                Key::of(pair.hybrid, side, selection, values)
+                Key::of(pair.hybrid.name, side, selection, values)
             }
             // A private key alone that is not to be taken makes some releases crash, and so does one that they cannot take.
             3 if all_have => {
                 let values = Values::default().octets("priv", &private);
-                Key::of(pair.hybrid, side, PAIR, values)
+                Key::of(pair.hybrid.name, side, PAIR, values)
             }
             4 if all_have => {
                 let values = Values::default().octets("pub", &public);
                 let values = values.octets("priv", &private);
-                Key::of(pair.hybrid, side, PAIR, values)
+                Key::of(pair.hybrid.name, side, PAIR, values)
             }
             _ => Key::with_share(pair.hybrid, side, &pair.public),
         };
@@ -324,7 +324,7 @@ fn open(pair: &Pair, made: &[u8]) -> Result<(), String> {
     let able = sides().iter().filter(|side| has_private(pair.hybrid, side));
     for side in able {
         let values = Values::default().octets("priv", &pair.private);
-        let (_, key) = Key::of(pair.hybrid, side, PAIR, values);
+        let (_, key) = Key::of(pair.hybrid.name, side, PAIR, values);
         let context = Context::of_key(&key, side);
         context.decapsulates();
         let (done, _, opened) = context.decapsulate(ciphertext, 4096);
