@@ -11,6 +11,7 @@ use oarlock::Algorithm;
 use oarlock::Direction;
 
 use crate::abi::{Dispatch, Param, Params, cipher_function};
+use crate::boxed;
 use crate::caught::catching;
 use crate::error::Reason;
 use crate::host::Host;
@@ -190,7 +191,7 @@ pub(crate) fn table<A: Offered>() -> *const Dispatch {
         UPDATE update::<A::Cipher>,
         FINAL finish::<A::Cipher>,
         CIPHER cipher::<A::Cipher>,
-        FREECTX freectx::<A::Cipher>,
+        FREECTX boxed::free::<Context<A::Cipher>>,
         DUPCTX dupctx::<A>,
         GET_PARAMS get_params::<A>,
         GET_CTX_PARAMS get_ctx_params::<A::Cipher>,
@@ -219,17 +220,6 @@ unsafe extern "C" fn newctx<A: Offered>(provider: *mut c_void) -> *mut c_void {
         }
         Box::into_raw(context).cast()
     })
-}
-
-/// # Safety
-/// `context` is null or came from `newctx` or `dupctx` for this cipher, and this is the last call with it.
-unsafe extern "C" fn freectx<C: Cipher>(context: *mut c_void) {
-    if !context.is_null() {
-        catching((), || {
-            // SAFETY: the context came from `newctx` or `dupctx`, and this is the last call with it.
-            drop(unsafe { Box::from_raw(context.cast::<Context<C>>()) });
-        });
-    }
 }
 
 /// # Safety

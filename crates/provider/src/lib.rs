@@ -5,6 +5,7 @@
 //! OPENSSL_init         conf_module.rs   loads the provider and keeps the program's own choice of providers
 //!                      loading.rs    what conf_module.rs tells the provider
 //! dispatch tables      dispatch.rs   one per algorithm; panics end here (caught.rs)
+//!                      boxed.rs      objects that OpenSSL holds by a pointer
 //! a context            cipher/       init, update, final and parameters as in the default provider,
 //!                                    around a context of the engine
 //!                      skey.rs       symmetric key objects, which OpenSSL has since 3.5
@@ -38,6 +39,7 @@ mod abi;
 mod algorithms;
 mod allocator;
 mod asked;
+mod boxed;
 mod calibration;
 mod caught;
 mod cipher;

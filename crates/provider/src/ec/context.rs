@@ -12,6 +12,7 @@ use oarlock_engine::hash::{DIGEST_BYTES_MAX, Digest, Hash};
 
 use super::ours::EcKey;
 use crate::abi::Param;
+use crate::boxed::Copied;
 use crate::default_provider::DefaultAlgorithm;
 use crate::default_provider::functions::SignatureFunctions;
 use crate::default_provider::rsa::named;
@@ -117,9 +118,8 @@ impl HashName {
     }
 }
 
-impl Context {
-    /// Returns a copy that continues from the current state.
-    pub(super) fn copy(&self) -> Option<Self> {
+impl Copied for Context {
+    fn copy(&mut self) -> Option<Self> {
         let state = match &self.state {
             State::Idle => State::Idle,
             State::Digests(purpose, hash) => State::Digests(*purpose, *hash),
@@ -140,7 +140,9 @@ impl Context {
             state,
         })
     }
+}
 
+impl Context {
     pub(super) fn ours(&self) -> Option<&EcKey> {
         self.key.as_ref()?.ours()
     }

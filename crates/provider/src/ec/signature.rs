@@ -7,6 +7,7 @@ use std::ptr::{null, null_mut};
 use super::context::{Context, HashName, Message, Purpose, State};
 use crate::abi::{Dispatch, Param, Params, offered};
 use crate::asked;
+use crate::boxed::{self, with};
 use crate::caught::catching;
 use crate::default_provider::functions::{Describe, SignatureFunctions};
 use crate::exported::{Key, Managed as _, Ours as _, Place, text};
@@ -27,8 +28,8 @@ pub(super) fn table(inner: &SignatureFunctions) -> Vec<Dispatch> {
         digest_verify_init digest_verify_init,
         digest_verify_update digest_update::<false>,
         digest_verify_final digest_verify_final,
-        freectx freectx,
-        dupctx dupctx,
+        freectx boxed::free::<Context>,
+        dupctx boxed::dup::<Context>,
         get_ctx_params get_ctx_params,
         gettable_ctx_params gettable_ctx_params,
         set_ctx_params set_ctx_params,
@@ -49,46 +50,12 @@ unsafe extern "C" fn newctx(provider: *mut c_void, properties: *const c_char) ->
         asked::has_found_keys();
         // SAFETY: `properties` is null or a text that ends with a zero.
         let properties = unsafe { text(properties) };
-        Box::into_raw(Box::new(Context {
+        boxed::held(Context {
             provider: provider.cast(),
             properties: properties.map(ToOwned::to_owned),
             key: None,
             state: State::Idle,
-        }))
-        .cast()
-    })
-}
-
-/// # Safety
-/// `context` is null or from `newctx` or `dupctx`, and this is the core's last call with it.
-unsafe extern "C" fn freectx(context: *mut c_void) {
-    if !context.is_null() {
-        catching((), || {
-            // SAFETY: `context` is a box from `newctx` or `dupctx`, and the core no longer uses it.
-            drop(unsafe { Box::from_raw(context.cast::<Context>()) });
-        });
-    }
-}
-
-/// # Safety
-/// As [`with`].
-unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
-    catching(null_mut(), || {
-        // SAFETY: `context` is null or one of ECDSA, which is only read and which no other call uses.
-        let copy = unsafe { context.cast::<Context>().as_ref() }.and_then(Context::copy);
-        copy.map_or(null_mut(), |copy| Box::into_raw(Box::new(copy)).cast())
-    })
-}
-
-/// Calls `call` with a context; returns 0 without one, or if `call` returns nothing.
-///
-/// # Safety
-/// `context` is null or one of our contexts, and no other call with it is in progress.
-unsafe fn with(context: *mut c_void, call: impl FnOnce(&mut Context) -> Option<c_int>) -> c_int {
-    catching(0, || {
-        // SAFETY: `context` is null or one of ECDSA that no other call uses, as the caller says.
-        let context = unsafe { context.cast::<Context>().as_mut() };
-        context.and_then(call).unwrap_or(0)
+        })
     })
 }
 
@@ -106,7 +73,7 @@ unsafe fn begin(
 ) -> c_int {
     // SAFETY: `context` is as `with` requires, and `key` is null or one of our keys, as the caller says.
     unsafe {
-        with(context, |context| {
+        with::<Context>(context, |context| {
             let key = Key::shared(key);
             let given = key.is_some();
             let is_first = matches!(context.state, State::Idle);
@@ -289,7 +256,7 @@ unsafe extern "C" fn sign(
     // SAFETY: the core passes a context to sign with, a buffer with a place for its length, and a digest with its
     // length; only a caller that asks for a size passes no digest.
     unsafe {
-        with(context, |context| {
+        with::<Context>(context, |context| {
             if let State::Digests(Purpose::Sign, hash) = context.state {
                 if signature.is_null() {
                     *bytes = context.signature_bytes_max()?;
@@ -328,7 +295,7 @@ unsafe extern "C" fn verify(
 ) -> c_int {
     // SAFETY: the core passes a context to verify with, and a signature and a digest with their lengths.
     unsafe {
-        with(context, |context| {
+        with::<Context>(context, |context| {
             if let State::Digests(Purpose::Verify, hash) = context.state {
                 let fits = hash.is_none_or(|it| it.hash.bytes() == digest_bytes);
                 if fits && !signature.is_null() && !digest.is_null() {
@@ -361,7 +328,7 @@ unsafe extern "C" fn digest_update<const SIGNS: bool>(
 ) -> c_int {
     // SAFETY: the core passes a context with a message, and data of `bytes` bytes.
     unsafe {
-        with(context, |context| match &mut context.state {
+        with::<Context>(context, |context| match &mut context.state {
             State::Message(message) => {
                 let digest = message.digest.as_mut()?;
                 if !data.is_null() && bytes > 0 {
@@ -397,7 +364,7 @@ unsafe extern "C" fn digest_sign_final(
     // SAFETY: the core passes a context with a message to sign, and a buffer of `room` bytes with a place for its
     // length.
     unsafe {
-        with(context, |context| match &mut context.state {
+        with::<Context>(context, |context| match &mut context.state {
             State::Message(message) if message.purpose == Purpose::Sign => {
                 if signature.is_null() {
                     message.takes_hash = true;
@@ -434,7 +401,7 @@ unsafe extern "C" fn digest_verify_final(
 ) -> c_int {
     // SAFETY: the core passes a context with a message to verify, and a signature of `bytes` bytes.
     unsafe {
-        with(context, |context| match &mut context.state {
+        with::<Context>(context, |context| match &mut context.state {
             State::Message(message) if message.purpose == Purpose::Verify => {
                 let (digest, digest_bytes) = message.end()?;
                 let digest = &digest[..digest_bytes];
@@ -457,7 +424,7 @@ unsafe extern "C" fn digest_verify_final(
 unsafe extern "C" fn set_ctx_params(context: *mut c_void, params: *mut Param) -> c_int {
     // SAFETY: the core passes a context, and parameters to set that end.
     unsafe {
-        with(context, |context| {
+        with::<Context>(context, |context| {
             let given = Params::new(params);
             if given.is_empty() {
                 return Some(1);
@@ -501,7 +468,7 @@ unsafe extern "C" fn set_ctx_params(context: *mut c_void, params: *mut Param) ->
 unsafe extern "C" fn get_ctx_params(context: *mut c_void, params: *mut Param) -> c_int {
     // SAFETY: the core passes a context, and parameters to get that end, for the default provider's function.
     unsafe {
-        with(context, |context| {
+        with::<Context>(context, |context| {
             context.aside(|inner, context| Some(inner.get_ctx_params?(context, params)))
         })
     }
@@ -513,7 +480,7 @@ unsafe extern "C" fn get_ctx_md_params(context: *mut c_void, params: *mut Param)
     // SAFETY: the core passes a context, and a digest's parameters to get that end, for the default provider's
     // function.
     unsafe {
-        with(context, |context| {
+        with::<Context>(context, |context| {
             context.aside(|inner, context| Some(inner.get_ctx_md_params?(context, params)))
         })
     }
@@ -528,7 +495,7 @@ unsafe extern "C" fn set_ctx_md_params(context: *mut c_void, params: *mut Param)
     // SAFETY: the core passes a context, and a digest's parameters to set that end, for the default provider's
     // function.
     unsafe {
-        with(context, |context| {
+        with::<Context>(context, |context| {
             context.aside(|inner, context| Some(inner.set_ctx_md_params?(context, params)))
         })
     }

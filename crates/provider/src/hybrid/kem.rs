@@ -11,6 +11,7 @@ use zeroize::Zeroizing;
 
 use super::keymgmt::{Halves, Key, answer};
 use crate::abi::{Dispatch, Param, kem_function};
+use crate::boxed;
 use crate::caught::catching;
 use crate::error::Reason;
 use crate::place::Place;
@@ -37,7 +38,10 @@ pub(super) fn table() -> Vec<Dispatch> {
             decapsulate_init as *const c_void,
         ),
         (kem_function::DECAPSULATE, decapsulate as *const c_void),
-        (kem_function::FREECTX, freectx as *const c_void),
+        (
+            kem_function::FREECTX,
+            boxed::free::<Context> as *const c_void,
+        ),
         (
             kem_function::SET_CTX_PARAMS,
             set_ctx_params as *const c_void,
@@ -164,23 +168,11 @@ unsafe fn with(
 /// `provider` is what `OSSL_provider_init` gave the core.
 unsafe extern "C" fn newctx(provider: *mut c_void) -> *mut c_void {
     catching(null_mut(), || {
-        Box::into_raw(Box::new(Context {
+        boxed::held(Context {
             halves: Halves::None,
             provider: provider.cast(),
-        }))
-        .cast()
+        })
     })
-}
-
-/// # Safety
-/// `context` is null or from `newctx`, and this is the core's last call with it.
-unsafe extern "C" fn freectx(context: *mut c_void) {
-    if !context.is_null() {
-        catching((), || {
-            // SAFETY: `context` is a box from `newctx`, and the core no longer uses it.
-            drop(unsafe { Box::from_raw(context.cast::<Context>()) });
-        });
-    }
 }
 
 /// # Safety

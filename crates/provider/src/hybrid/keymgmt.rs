@@ -12,6 +12,7 @@ use crate::abi::{
     Dispatch, Param, Params, SELECT_DOMAIN_PARAMETERS, SELECT_KEYPAIR, SELECT_PRIVATE_KEY,
     SELECT_PUBLIC_KEY, Value,
 };
+use crate::boxed;
 use crate::caught::catching;
 use crate::default_provider::functions::{Callback, KeyFunctions};
 use crate::error::Reason;
@@ -60,8 +61,11 @@ pub(super) fn table(hybrid: Hybrid) -> Vec<Dispatch> {
             gen_settable_params as *const c_void,
         ),
         (KeyFunctions::generate, generate as *const c_void),
-        (KeyFunctions::gen_cleanup, gen_cleanup as *const c_void),
-        (KeyFunctions::free, free as *const c_void),
+        (
+            KeyFunctions::gen_cleanup,
+            boxed::free::<Generation> as *const c_void,
+        ),
+        (KeyFunctions::free, boxed::free::<Key> as *const c_void),
         (KeyFunctions::get_params, get_params as *const c_void),
         (
             KeyFunctions::gettable_params,
@@ -86,12 +90,11 @@ pub(super) fn table(hybrid: Hybrid) -> Vec<Dispatch> {
 
 impl Key {
     fn boxed(hybrid: Hybrid, halves: Halves, provider: *const Provider) -> *mut c_void {
-        Box::into_raw(Box::new(Self {
+        boxed::held(Self {
             hybrid,
             halves,
             provider,
-        }))
-        .cast()
+        })
     }
 
     fn provider(&self) -> &Provider {
@@ -355,17 +358,6 @@ unsafe extern "C" fn new<const AT: usize>(provider: *mut c_void) -> *mut c_void 
 }
 
 /// # Safety
-/// `key` is null or one of our keys, and this is the core's last call with it.
-unsafe extern "C" fn free(key: *mut c_void) {
-    if !key.is_null() {
-        catching((), || {
-            // SAFETY: `key` is a box from `Key::boxed`, and the core no longer uses it.
-            drop(unsafe { Box::from_raw(key.cast::<Key>()) });
-        });
-    }
-}
-
-/// # Safety
 /// `key` is null or one of our keys, which no other call changes.
 unsafe extern "C" fn dup(key: *const c_void, selection: c_int) -> *mut c_void {
     let mut copy = null_mut();
@@ -490,11 +482,11 @@ unsafe extern "C" fn gen_init<const AT: usize>(
             selection,
             provider: provider.cast(),
         };
-        let generation = Box::into_raw(Box::new(generation)).cast();
+        let generation = boxed::held(generation);
         // SAFETY: the generation is new and has no other user, and the core's array ends.
         unsafe {
             if gen_set_params(generation, params) != 1 {
-                gen_cleanup(generation);
+                boxed::free::<Generation>(generation);
                 return null_mut();
             }
         }
@@ -553,17 +545,6 @@ unsafe extern "C" fn generate(
         };
         Key::boxed(generation.hybrid, halves, generation.provider)
     })
-}
-
-/// # Safety
-/// `generation` is null or from `gen_init`, and this is the core's last call with it.
-unsafe extern "C" fn gen_cleanup(generation: *mut c_void) {
-    if !generation.is_null() {
-        catching((), || {
-            // SAFETY: `generation` is a box from `gen_init`, and the core no longer uses it.
-            drop(unsafe { Box::from_raw(generation.cast::<Generation>()) });
-        });
-    }
 }
 
 /// # Safety

@@ -16,6 +16,7 @@ use oarlock_engine::hash::{DIGEST_BYTES_MAX, Hash, Hmac};
 use zeroize::Zeroizing;
 
 use crate::abi::{Algorithm, Dispatch, OPERATION_MAC, Param, Params, offered};
+use crate::boxed::{self, Copied};
 use crate::caught::catching;
 use crate::default_provider::functions::{Describe, MacFunctions};
 use crate::default_provider::mac::MacContext;
@@ -32,8 +33,8 @@ pub(super) fn offer(defaults: &Defaults, offered: &mut Offered) {
     let mut table = Vec::new();
     offered!(table, default.functions, MacFunctions:
         newctx newctx,
-        dupctx dupctx,
-        freectx freectx,
+        dupctx boxed::dup::<Context>,
+        freectx boxed::free::<Context>,
         init init,
         update update,
         finish finish,
@@ -214,7 +215,9 @@ impl Context {
             _ => Some(()),
         }
     }
+}
 
+impl Copied for Context {
     fn copy(&mut self) -> Option<Self> {
         if self.keyed.is_some() {
             self.common.get_or_insert_default();
@@ -253,34 +256,11 @@ unsafe fn default_of<'a>(provider: *const Provider) -> Option<&'a DefaultAlgorit
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core.
 unsafe extern "C" fn newctx(provider: *mut c_void) -> *mut c_void {
-    catching(null_mut(), || {
-        Box::into_raw(Box::new(Context::new(provider.cast()))).cast()
-    })
+    catching(null_mut(), || boxed::held(Context::new(provider.cast())))
 }
 
 /// # Safety
-/// `context` is null or came from `newctx` or `dupctx`, and this is the core's last call with it.
-unsafe extern "C" fn freectx(context: *mut c_void) {
-    if !context.is_null() {
-        catching((), || {
-            // SAFETY: a boxed HMAC context from `newctx` or `dupctx`, and this is the core's last call with it.
-            drop(unsafe { Box::from_raw(context.cast::<Context>()) });
-        });
-    }
-}
-
-/// # Safety
-/// `context` is null or a context of ours, and no other call uses it.
-unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
-    catching(null_mut(), || {
-        // SAFETY: the core copies null, or an HMAC context from `newctx` or `dupctx` that no other call uses.
-        let copy = unsafe { context.cast::<Context>().as_mut() }.and_then(Context::copy);
-        copy.map_or(null_mut(), |copy| Box::into_raw(Box::new(copy)).cast())
-    })
-}
-
-/// # Safety
-/// As for [`dupctx`]; a key that is not null has `key_bytes` bytes, and `params` is null or an array that ends with
+/// As for [`boxed::dup`]; a key that is not null has `key_bytes` bytes, and `params` is null or an array that ends with
 /// [`Param::END`].
 unsafe extern "C" fn init(
     context: *mut c_void,
@@ -324,7 +304,7 @@ unsafe extern "C" fn init(
 }
 
 /// # Safety
-/// As for [`dupctx`]; `data` has `bytes` bytes.
+/// As for [`boxed::dup`]; `data` has `bytes` bytes.
 unsafe extern "C" fn update(context: *mut c_void, data: *const u8, bytes: usize) -> c_int {
     // SAFETY: null or a context of ours that no other call uses; the default provider's function with its own, and the
     // caller's data.
@@ -348,7 +328,7 @@ unsafe extern "C" fn update(context: *mut c_void, data: *const u8, bytes: usize)
 }
 
 /// # Safety
-/// As for [`dupctx`]; `written` is a place for a length, and an `output` that is not null has room for `room` bytes.
+/// As for [`boxed::dup`]; `written` is a place for a length, and an `output` that is not null has room for `room` bytes.
 unsafe extern "C" fn finish(
     context: *mut c_void,
     output: *mut u8,
@@ -388,7 +368,7 @@ unsafe extern "C" fn finish(
 }
 
 /// # Safety
-/// As for [`dupctx`]; `params` is null or an array that ends with [`Param::END`].
+/// As for [`boxed::dup`]; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn set_ctx_params(context: *mut c_void, params: *mut Param) -> c_int {
     // SAFETY: null or a context of ours that no other call uses; the default provider's function with its own, and
     // parameters that end.

@@ -13,6 +13,7 @@ use zeroize::Zeroizing;
 
 use super::key::MlKemKey;
 use crate::abi::{Dispatch, Param, Params, offered};
+use crate::boxed::{self, with};
 use crate::caught::catching;
 use crate::default_provider::DefaultAlgorithm;
 use crate::default_provider::functions::{Init, KemFunctions};
@@ -46,7 +47,7 @@ pub(super) fn table<const SET: usize>(inner: &KemFunctions) -> Vec<Dispatch> {
         encapsulate encapsulate::<SET>,
         decapsulate_init decapsulate_init::<SET>,
         decapsulate decapsulate::<SET>,
-        freectx freectx::<SET>,
+        freectx boxed::free::<Context<SET>>,
         set_ctx_params set_ctx_params::<SET>,
         settable_ctx_params settable_ctx_params::<SET>,
     );
@@ -205,41 +206,16 @@ impl<const SET: usize> Drop for Context<SET> {
 }
 
 /// # Safety
-/// `context` is null or from `newctx`, and no other call with it is in progress.
-unsafe fn with<const SET: usize>(
-    context: *mut c_void,
-    work: impl FnOnce(&mut Context<SET>) -> Option<c_int>,
-) -> c_int {
-    catching(0, || {
-        // SAFETY: `context` is null or one of ML-KEM that no other call uses, as the caller says.
-        let context = unsafe { context.cast::<Context<SET>>().as_mut() };
-        context.and_then(work).unwrap_or(0)
-    })
-}
-
-/// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core.
 unsafe extern "C" fn newctx<const SET: usize>(provider: *mut c_void) -> *mut c_void {
     catching(null_mut(), || {
-        Box::into_raw(Box::new(Context::<SET> {
+        boxed::held(Context::<SET> {
             key: None,
             purpose: Purpose::None,
             inner: null_mut(),
             provider: provider.cast(),
-        }))
-        .cast()
+        })
     })
-}
-
-/// # Safety
-/// `context` is null or from `newctx`, and this is the core's last call with it.
-unsafe extern "C" fn freectx<const SET: usize>(context: *mut c_void) {
-    if !context.is_null() {
-        catching((), || {
-            // SAFETY: `context` is a box from `newctx` for this parameter set, and the core no longer uses it.
-            drop(unsafe { Box::from_raw(context.cast::<Context<SET>>()) });
-        });
-    }
 }
 
 /// # Safety
@@ -252,7 +228,7 @@ unsafe fn init<const SET: usize>(
 ) -> c_int {
     // SAFETY: `context` is as `with` requires, `key` is null or an ML-KEM key, and the parameters end.
     unsafe {
-        with::<SET>(context, |context| {
+        with::<Context<SET>>(context, |context| {
             context.key = Some(Key::shared(key)?);
             let given = Params::new(params.cast_mut());
             if context.inner.is_null() && context.begin(purpose, given).is_some() {
@@ -300,7 +276,7 @@ unsafe extern "C" fn set_ctx_params<const SET: usize>(
     // SAFETY: `context` is null or one of ML-KEM that no other call uses, and the parameters end; the default
     // provider's function gets its own context.
     unsafe {
-        with::<SET>(context, |context| {
+        with::<Context<SET>>(context, |context| {
             let given = Params::new(params);
             if context.inner.is_null() && context.is_regular(context.purpose, given) {
                 return Some(1);
@@ -325,7 +301,7 @@ unsafe extern "C" fn encapsulate<const SET: usize>(
     // SAFETY: `context` is null or one of ML-KEM that no other call uses; the default provider's function gets its own
     // context and the caller's buffers.
     unsafe {
-        with::<SET>(context, |context| {
+        with::<Context<SET>>(context, |context| {
             if context.encapsulate(places[0], places[1]).is_some() {
                 return Some(1);
             }
@@ -359,7 +335,7 @@ unsafe extern "C" fn decapsulate<const SET: usize>(
     // SAFETY: `context` is null or one of ML-KEM that no other call uses; the default provider's function gets its own
     // context, the caller's buffer and the ciphertext, for whose length the caller vouches.
     unsafe {
-        with::<SET>(context, |context| {
+        with::<Context<SET>>(context, |context| {
             let octets = match ciphertext.is_null() {
                 true => &[],
                 false => std::slice::from_raw_parts(ciphertext, ciphertext_bytes),

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use oarlock_engine::costs::Performed;
 
 use super::Pure;
+use crate::boxed::Copied;
 use crate::default_provider::DefaultAlgorithm;
 use crate::default_provider::functions::SignatureFunctions;
 use crate::exported::{Inner, Key, Managed as _, Place};
@@ -48,9 +49,8 @@ impl Work {
     }
 }
 
-impl<P: Pure> Context<P> {
-    /// Returns a copy that continues from the same state.
-    pub(super) fn copy(&self) -> Option<Self> {
+impl<P: Pure> Copied for Context<P> {
+    fn copy(&mut self) -> Option<Self> {
         Some(Self {
             provider: self.provider,
             properties: self.properties.clone(),
@@ -62,7 +62,9 @@ impl<P: Pure> Context<P> {
             },
         })
     }
+}
 
+impl<P: Pure> Context<P> {
     pub(super) fn default(&self) -> Option<&DefaultAlgorithm<SignatureFunctions>> {
         // SAFETY: the core frees all contexts of a signature before it tears down their provider.
         let defaults = unsafe { (*self.provider).defaults.get()? };

@@ -9,6 +9,7 @@ use super::Pure;
 use super::context::{Context, State, Work};
 use crate::abi::{Dispatch, Param, Params, offered};
 use crate::asked;
+use crate::boxed::{self, with};
 use crate::caught::catching;
 use crate::default_provider::functions::{Describe, SignatureFunctions};
 use crate::exported::{Key, Managed as _, Place, text};
@@ -27,8 +28,8 @@ pub(super) fn table<P: Pure>(inner: &SignatureFunctions) -> Vec<Dispatch> {
         digest_sign digest_sign::<P>,
         digest_verify_init digest_init::<P, false>,
         digest_verify digest_verify::<P>,
-        freectx freectx::<P>,
-        dupctx dupctx::<P>,
+        freectx boxed::free::<Context<P>>,
+        dupctx boxed::dup::<Context<P>>,
         get_ctx_params get_ctx_params::<P>,
         gettable_ctx_params gettable_ctx_params::<P>,
         set_ctx_params set_ctx_params::<P>,
@@ -61,50 +62,12 @@ unsafe extern "C" fn newctx<P: Pure>(
         asked::has_found_keys();
         // SAFETY: the core's property query, which ends with a zero, or null.
         let properties = unsafe { text(properties) };
-        Box::into_raw(Box::new(Context::<P> {
+        boxed::held(Context::<P> {
             provider: provider.cast(),
             properties: properties.map(ToOwned::to_owned),
             key: None,
             state: State::Idle,
-        }))
-        .cast()
-    })
-}
-
-/// # Safety
-/// `context` is null or came from `newctx` or `dupctx`, and this is the core's last call with it.
-unsafe extern "C" fn freectx<P: Pure>(context: *mut c_void) {
-    if !context.is_null() {
-        catching((), || {
-            // SAFETY: a boxed context of such signatures, from `newctx` or `dupctx`, and this is the core's last call
-            // with it.
-            drop(unsafe { Box::from_raw(context.cast::<Context<P>>()) });
-        });
-    }
-}
-
-/// # Safety
-/// As for [`with`].
-unsafe extern "C" fn dupctx<P: Pure>(context: *mut c_void) -> *mut c_void {
-    catching(null_mut(), || {
-        // SAFETY: null or a context of ours, which is only read and which no other call uses.
-        let copy = unsafe { context.cast::<Context<P>>().as_ref() }.and_then(Context::copy);
-        copy.map_or(null_mut(), |copy| Box::into_raw(Box::new(copy)).cast())
-    })
-}
-
-/// Calls `call` with a context. Returns 0 without a context, or if `call` returns nothing.
-///
-/// # Safety
-/// `context` is null or a context of ours, and no other call uses it.
-unsafe fn with<P: Pure>(
-    context: *mut c_void,
-    call: impl FnOnce(&mut Context<P>) -> Option<c_int>,
-) -> c_int {
-    catching(0, || {
-        // SAFETY: the caller promises that it is null or a context of ours, which no other call uses.
-        let context = unsafe { context.cast::<Context<P>>().as_mut() };
-        context.and_then(call).unwrap_or(0)
+        })
     })
 }
 
@@ -122,7 +85,7 @@ unsafe fn begin<P: Pure>(
 ) -> c_int {
     // SAFETY: the caller meets the conditions of `with` for `context`, and keeps the key.
     unsafe {
-        with::<P>(context, |context| {
+        with::<Context<P>>(context, |context| {
             let key = Key::<P>::shared(key);
             let by_digest = |work: Work| matches!(work, Work::DigestSign | Work::DigestVerify);
             let with = match context.state {
@@ -275,7 +238,7 @@ unsafe extern "C" fn sign<P: Pure>(
     };
     // SAFETY: the core passes a context of ours, a place for a signature, and a message with its length.
     unsafe {
-        with::<P>(context, |context| {
+        with::<Context<P>>(context, |context| {
             let given = slice(message, message_bytes);
             context.sign(Work::SignMessage, given, place).or_else(|| {
                 context.aside(|inner, context| {
@@ -311,7 +274,7 @@ unsafe extern "C" fn digest_sign<P: Pure>(
     };
     // SAFETY: the core passes a context of ours, a place for a signature or null, and a whole message with its length.
     unsafe {
-        with::<P>(context, |context| {
+        with::<Context<P>>(context, |context| {
             let given = slice(message, message_bytes);
             context.sign(Work::DigestSign, given, place).or_else(|| {
                 context.aside(|inner, context| {
@@ -341,7 +304,7 @@ unsafe extern "C" fn verify<P: Pure>(
 ) -> c_int {
     // SAFETY: the core passes a context of ours, and a signature and a message with their lengths.
     unsafe {
-        with::<P>(context, |context| {
+        with::<Context<P>>(context, |context| {
             let (given, signed) = (slice(signature, bytes), slice(message, message_bytes));
             let done = context.verify(Work::VerifyMessage, signed, given);
             done.or_else(|| {
@@ -365,7 +328,7 @@ unsafe extern "C" fn digest_verify<P: Pure>(
 ) -> c_int {
     // SAFETY: the core passes a context of ours, and a signature and a whole message with their lengths.
     unsafe {
-        with::<P>(context, |context| {
+        with::<Context<P>>(context, |context| {
             let (given, signed) = (slice(signature, bytes), slice(message, message_bytes));
             let done = context.verify(Work::DigestVerify, signed, given);
             done.or_else(|| {
@@ -389,7 +352,7 @@ unsafe extern "C" fn message_update<P: Pure, const SIGNS: bool>(
 ) -> c_int {
     // SAFETY: the core passes a context of ours; the default provider's function gets its own, and the caller's data.
     unsafe {
-        with::<P>(context, |context| {
+        with::<Context<P>>(context, |context| {
             let inner = context.leave()?;
             let update = match SIGNS {
                 true => inner.functions().sign_message_update,
@@ -410,7 +373,7 @@ unsafe extern "C" fn sign_message_final<P: Pure>(
 ) -> c_int {
     // SAFETY: the core passes a context of ours; the default provider's function gets its own, and the caller's places.
     unsafe {
-        with::<P>(context, |context| {
+        with::<Context<P>>(context, |context| {
             let inner = context.leave()?;
             let end = inner.functions().sign_message_final?;
             Some(end(inner.context, signature, bytes, room))
@@ -423,7 +386,7 @@ unsafe extern "C" fn sign_message_final<P: Pure>(
 unsafe extern "C" fn verify_message_final<P: Pure>(context: *mut c_void) -> c_int {
     // SAFETY: the core passes a context of ours; the default provider's function gets its own.
     unsafe {
-        with::<P>(context, |context| {
+        with::<Context<P>>(context, |context| {
             let inner = context.leave()?;
             Some(inner.functions().verify_message_final?(inner.context))
         })
@@ -436,7 +399,7 @@ unsafe extern "C" fn set_ctx_params<P: Pure>(context: *mut c_void, params: *mut 
     // SAFETY: the core passes a context of ours to set; the default provider's function gets its own, and the core's
     // parameters.
     unsafe {
-        with::<P>(context, |context| {
+        with::<Context<P>>(context, |context| {
             if matches!(context.state, State::Begun(_)) && Params::new(params).is_empty() {
                 return Some(1);
             }
@@ -451,7 +414,7 @@ unsafe extern "C" fn set_ctx_params<P: Pure>(context: *mut c_void, params: *mut 
 unsafe extern "C" fn get_ctx_params<P: Pure>(context: *mut c_void, params: *mut Param) -> c_int {
     // SAFETY: the core passes a context of ours to read from; the default provider's function gets its own, and places.
     unsafe {
-        with::<P>(context, |context| {
+        with::<Context<P>>(context, |context| {
             context.aside(|inner, context| Some(inner.get_ctx_params?(context, params)))
         })
     }

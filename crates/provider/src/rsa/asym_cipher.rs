@@ -9,13 +9,14 @@ use std::sync::Arc;
 use oarlock::rsa::RsaPublicKey;
 use oarlock_engine::costs::Computed;
 
-use super::default_context::{Around, described, forwarding, freectx, with};
+use super::default_context::{Around, described, forwarding, with};
 use super::keymgmt::Key;
 use super::padding::Padding;
 use super::private_op::{Place, compute};
 use super::remote;
 use crate::abi::{Dispatch, Param, offered};
 use crate::asked;
+use crate::boxed;
 use crate::caught::catching;
 use crate::default_provider::functions::{Crypt, EncryptionFunctions};
 use crate::default_provider::rsa::DefaultRsa;
@@ -41,7 +42,7 @@ pub(super) fn table(inner: &EncryptionFunctions) -> Vec<Dispatch> {
         encrypt encrypt,
         decrypt_init decrypt_init,
         decrypt decrypt,
-        freectx freectx::<Context>,
+        freectx boxed::free::<Context>,
         dupctx dupctx,
         get_ctx_params get_ctx_params,
         gettable_ctx_params gettable_ctx_params,
@@ -166,12 +167,11 @@ fn context(inner: *mut c_void, provider: *const Provider, key: Option<Arc<Key>>)
     if inner.is_null() {
         return null_mut();
     }
-    Box::into_raw(Box::new(Context {
+    boxed::held(Context {
         inner,
         provider,
         key,
-    }))
-    .cast()
+    })
 }
 
 /// # Safety

@@ -69,17 +69,6 @@ macro_rules! forwarding {
 }
 pub(super) use forwarding;
 
-/// # Safety
-/// `context` is null or a `C` of ours, and this is the core's last call with it.
-pub(super) unsafe extern "C" fn freectx<C: Around>(context: *mut c_void) {
-    if !context.is_null() {
-        catching((), || {
-            // SAFETY: a boxed `C`, and this is the core's last call with it.
-            drop(unsafe { Box::from_raw(context.cast::<C>()) });
-        });
-    }
-}
-
 /// Returns the default provider's description of its parameters.
 ///
 /// # Safety

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use oarlock_engine::costs::Computed;
 
 use super::context::{Context, Message};
-use super::default_context::{Around, described, forwarding, freectx, with};
+use super::default_context::{Around, described, forwarding, with};
 use super::keymgmt::Key;
 use super::private_op::Place;
 use crate::abi::{Dispatch, Param, Params, offered};
 use crate::asked;
+use crate::boxed;
 use crate::caught::catching;
 use crate::default_provider::functions::SignatureFunctions;
 use crate::default_provider::rsa::Digest;
@@ -36,7 +37,7 @@ pub(super) fn table(inner: &SignatureFunctions) -> Vec<Dispatch> {
         digest_verify_init digest_verify_init,
         digest_verify_update digest_verify_update,
         digest_verify_final digest_verify_final,
-        freectx freectx::<Context>,
+        freectx boxed::free::<Context>,
         dupctx dupctx,
         get_ctx_params get_ctx_params,
         gettable_ctx_params gettable_ctx_params,
@@ -410,13 +411,12 @@ fn context(
     if inner.is_null() {
         return null_mut();
     }
-    Box::into_raw(Box::new(Context {
+    boxed::held(Context {
         inner,
         provider,
         properties,
         key,
         message,
         was_size_asked: false,
-    }))
-    .cast()
+    })
 }

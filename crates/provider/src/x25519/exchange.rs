@@ -11,6 +11,7 @@ use zeroize::Zeroizing;
 
 use super::keymgmt::Key;
 use crate::abi::{Dispatch, Param, offered};
+use crate::boxed::{self, Copied};
 use crate::caught::catching;
 use crate::default_provider::functions::ExchangeFunctions;
 use crate::error::Reason;
@@ -33,11 +34,17 @@ pub(super) fn table(inner: &ExchangeFunctions) -> Vec<Dispatch> {
         init init,
         derive derive,
         set_peer set_peer,
-        freectx freectx,
-        dupctx dupctx,
+        freectx boxed::free::<Exchange>,
+        dupctx boxed::dup::<Exchange>,
     );
     table.push(Dispatch::END);
     table
+}
+
+impl Copied for Exchange {
+    fn copy(&mut self) -> Option<Self> {
+        Some(self.clone())
+    }
 }
 
 impl Exchange {
@@ -68,40 +75,16 @@ impl Exchange {
 /// `provider` is what `OSSL_provider_init` gave the core.
 unsafe extern "C" fn newctx(provider: *mut c_void) -> *mut c_void {
     catching(null_mut(), || {
-        Box::into_raw(Box::new(Exchange {
+        boxed::held(Exchange {
             private: None,
             peer: None,
             provider: provider.cast(),
-        }))
-        .cast()
+        })
     })
 }
 
 /// # Safety
-/// `context` is null or came from `newctx` or `dupctx`, and this is the core's last call with it.
-unsafe extern "C" fn freectx(context: *mut c_void) {
-    if !context.is_null() {
-        catching((), || {
-            // SAFETY: the exchange came from `newctx` or `dupctx`, and this is the core's last call with it.
-            drop(unsafe { Box::from_raw(context.cast::<Exchange>()) });
-        });
-    }
-}
-
-/// # Safety
-/// `context` is null or a context of ours, and no other call uses it.
-unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
-    catching(null_mut(), || {
-        // SAFETY: the core copies null, or an exchange from `newctx` or `dupctx`.
-        match unsafe { context.cast::<Exchange>().as_ref() } {
-            Some(context) => Box::into_raw(Box::new(context.clone())).cast(),
-            None => null_mut(),
-        }
-    })
-}
-
-/// # Safety
-/// As for [`dupctx`]; `key` is null or a key of ours that does not change during the call.
+/// As for [`boxed::dup`]; `key` is null or a key of ours that does not change during the call.
 unsafe extern "C" fn init(context: *mut c_void, key: *mut c_void, _params: *const Param) -> c_int {
     catching(0, || {
         // SAFETY: null or a context of ours that no other call uses, and null or a key of ours.
@@ -122,7 +105,7 @@ unsafe extern "C" fn init(context: *mut c_void, key: *mut c_void, _params: *cons
 }
 
 /// # Safety
-/// As for [`dupctx`]; `key` is null or a key of ours that does not change during the call.
+/// As for [`boxed::dup`]; `key` is null or a key of ours that does not change during the call.
 unsafe extern "C" fn set_peer(context: *mut c_void, key: *mut c_void) -> c_int {
     catching(0, || {
         // SAFETY: null or a context of ours that no other call uses, and null or a peer's key of ours.
@@ -141,7 +124,7 @@ unsafe extern "C" fn set_peer(context: *mut c_void, key: *mut c_void) -> c_int {
 }
 
 /// # Safety
-/// As for [`dupctx`]; `bytes` is a place for a length, and `secret` is null or has room for `room` bytes.
+/// As for [`boxed::dup`]; `bytes` is a place for a length, and `secret` is null or has room for `room` bytes.
 unsafe extern "C" fn derive(
     context: *mut c_void,
     secret: *mut u8,

@@ -12,6 +12,7 @@ use crate::abi::{
     Dispatch, OPERATION_KEYEXCH, Param, Params, SELECT_KEYPAIR, SELECT_PRIVATE_KEY,
     SELECT_PUBLIC_KEY, Value, offered,
 };
+use crate::boxed;
 use crate::caught::catching;
 use crate::default_provider::DefaultAlgorithm;
 use crate::default_provider::functions::{Callback, KeyFunctions};
@@ -36,7 +37,7 @@ pub(super) fn table(inner: &KeyFunctions) -> Vec<Dispatch> {
         gen_settable_params gen_settable_params,
         generate generate,
         gen_cleanup gen_cleanup,
-        free free,
+        free boxed::free::<Key>,
         get_params get_params,
         gettable_params gettable_params,
         set_params set_params,
@@ -136,20 +137,7 @@ unsafe fn default_of<'a>(provider: *const Provider) -> Option<&'a DefaultAlgorit
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core.
 unsafe extern "C" fn new(provider: *mut c_void) -> *mut c_void {
-    catching(null_mut(), || {
-        Box::into_raw(Box::new(Key::blank(provider.cast()))).cast()
-    })
-}
-
-/// # Safety
-/// `key` is null or a key of ours, and this is the core's last call with it.
-unsafe extern "C" fn free(key: *mut c_void) {
-    if !key.is_null() {
-        catching((), || {
-            // SAFETY: a boxed key of ours, and this is the core's last call with it.
-            drop(unsafe { Box::from_raw(key.cast::<Key>()) });
-        });
-    }
+    catching(null_mut(), || boxed::held(Key::blank(provider.cast())))
 }
 
 /// # Safety
@@ -167,7 +155,7 @@ unsafe extern "C" fn dup(key: *const c_void, selection: c_int) -> *mut c_void {
         if selection & SELECT_PRIVATE_KEY != 0 {
             copy.private = key.private.clone();
         }
-        Box::into_raw(Box::new(copy)).cast()
+        boxed::held(copy)
     })
 }
 
@@ -493,7 +481,7 @@ unsafe extern "C" fn generate(
             unsafe { &*generation.provider }.count(Primitive::X25519, Performed::Generated);
         }
         // EVP_PKEY_paramgen(3) wants a key without either half.
-        Box::into_raw(Box::new(key)).cast()
+        boxed::held(key)
     })
 }
 
