@@ -17,7 +17,8 @@
 //!                      hybrid/       keys and key exchange by ML-KEM together with a curve
 //!                      ec/           ECDSA around the default provider's
 //!                      pure/         Ed25519 and ML-DSA around the default provider's
-//!                      exported/     keys that stay in the default provider
+//!                      exported/     keys that stay in the default provider, as RSA's do
+//!                      generation.rs keys that are generated here
 //!                      groups.rs     their TLS groups
 //! RSA                  rsa/          keys and signatures around the default provider's
 //!                      signer/       which implementation computes a private operation, and when
@@ -52,6 +53,7 @@ mod ec;
 mod entry;
 mod error;
 mod exported;
+mod generation;
 mod groups;
 mod host;
 mod hybrid;

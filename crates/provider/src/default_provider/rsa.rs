@@ -1,7 +1,7 @@
 //! The default provider's RSA, which this provider's wraps.
 #![allow(unsafe_code)]
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::ptr::null;
 
 use oarlock::rsa::Hash;
@@ -14,12 +14,10 @@ use crate::abi::{OPERATION_ASYM_CIPHER, OPERATION_DIGEST, OPERATION_KEYMGMT, OPE
 pub(crate) struct DefaultRsa {
     /// The provider context to call its functions with.
     pub(crate) context: *mut c_void,
-    /// The functions for RSA keys, and for RSA keys restricted to PSS.
+    /// The management of RSA keys, and of RSA keys restricted to PSS.
     pub(crate) keys: [DefaultAlgorithm<KeyFunctions>; 2],
-    pub(crate) signature: SignatureFunctions,
-    pub(crate) signature_names: *const c_char,
-    pub(crate) encryption: EncryptionFunctions,
-    pub(crate) encryption_names: *const c_char,
+    pub(crate) signature: DefaultAlgorithm<SignatureFunctions>,
+    pub(crate) encryption: DefaultAlgorithm<EncryptionFunctions>,
     digests: Vec<(Hash, DigestFunctions)>,
 }
 
@@ -27,38 +25,31 @@ impl DefaultRsa {
     /// Finds the functions. Returns `None` unless the default provider has all of them.
     pub(crate) fn of(default: &DefaultProvider) -> Option<Self> {
         let context = default.context()?;
-        let keys = |name| {
-            let (names, functions) = default.algorithm(OPERATION_KEYMGMT, name)?;
-            Some(DefaultAlgorithm {
-                // SAFETY: the table was found under the operation of its type.
-                functions: unsafe { KeyFunctions::of(functions) },
-                context,
-                names,
-            })
-        };
-        let keys = [keys(b"RSA")?, keys(b"RSA-PSS")?];
-        let (signature_names, signature) = default.algorithm(OPERATION_SIGNATURE, b"RSA")?;
-        let (encryption_names, encryption) = default.algorithm(OPERATION_ASYM_CIPHER, b"RSA")?;
+        macro_rules! find {
+            ($functions:ident, $operation:expr, $name:expr) => {{
+                let (names, table) = default.algorithm($operation, $name)?;
+                DefaultAlgorithm {
+                    // SAFETY: the table was found under the operation of its type.
+                    functions: unsafe { $functions::of(table) },
+                    context,
+                    names,
+                }
+            }};
+        }
         let digests = HASHES.iter().filter_map(|(names, hash)| {
             let (_, functions) = default.algorithm(OPERATION_DIGEST, names[0])?;
             // SAFETY: the table was found among the digests.
             Some((*hash, unsafe { DigestFunctions::of(functions) }))
         });
         let digests = digests.collect();
-        // SAFETY: each table was found under the operation of its type.
-        let (signature, encryption) = unsafe {
-            (
-                SignatureFunctions::of(signature),
-                EncryptionFunctions::of(encryption),
-            )
-        };
         Some(Self {
             context,
-            keys,
-            signature,
-            signature_names,
-            encryption,
-            encryption_names,
+            keys: [
+                find!(KeyFunctions, OPERATION_KEYMGMT, b"RSA"),
+                find!(KeyFunctions, OPERATION_KEYMGMT, b"RSA-PSS"),
+            ],
+            signature: find!(SignatureFunctions, OPERATION_SIGNATURE, b"RSA"),
+            encryption: find!(EncryptionFunctions, OPERATION_ASYM_CIPHER, b"RSA"),
             digests,
         })
     }

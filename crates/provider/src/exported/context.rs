@@ -51,7 +51,7 @@ impl Drop for Inner {
     }
 }
 
-/// OpenSSL's buffer for a signature.
+/// OpenSSL's buffer for a signature or a message.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) octets: *mut u8,
@@ -60,13 +60,17 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    pub(crate) fn has_room(self, bytes: usize) -> bool {
+        !self.octets.is_null() && self.room >= bytes
+    }
+
     /// # Safety
-    /// The buffer has room for `signature`, and `bytes` is a place for its length.
-    pub(crate) unsafe fn set(self, signature: &[u8]) {
-        let (octets, bytes) = (self.octets, signature.len());
-        // SAFETY: the caller vouches for room for the signature, and for a place for its length.
+    /// The buffer has room for `result`, and `bytes` is a place for its length.
+    pub(crate) unsafe fn set(self, result: &[u8]) {
+        let (octets, bytes) = (self.octets, result.len());
+        // SAFETY: the caller vouches for room for the result, and for a place for its length.
         unsafe {
-            signature.as_ptr().copy_to_nonoverlapping(octets, bytes);
+            result.as_ptr().copy_to_nonoverlapping(octets, bytes);
             *self.bytes = bytes;
         }
     }

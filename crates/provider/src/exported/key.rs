@@ -7,7 +7,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::keymgmt::{Managed, Management};
+use super::keymgmt::{Managed, Management, Wrapped};
 use crate::abi::{Param, Params, SELECT_ALL, SELECT_PRIVATE_KEY, SELECT_PUBLIC_KEY};
 use crate::caught::catching;
 use crate::default_provider::functions::KeyFunctions;
@@ -168,12 +168,14 @@ impl<O: Ours> Key<O> {
     }
 }
 
-impl<O: Ours> Management for O {
-    type Key = Key<O>;
-
+impl<O: Ours> Wrapped for O {
     fn of_default(provider: &Provider) -> Option<&DefaultAlgorithm<KeyFunctions>> {
         O::default(provider.defaults.get()?)
     }
+}
+
+impl<O: Ours> Management for O {
+    type Key = Key<O>;
 
     fn empty(provider: &Provider) -> *mut c_void {
         Key::<O>::with(provider, OnceLock::new(), null_mut())

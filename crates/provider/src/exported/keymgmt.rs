@@ -15,12 +15,15 @@ use crate::default_provider::DefaultAlgorithm;
 use crate::default_provider::functions::{Callback, KeyFunctions};
 use crate::provider::Provider;
 
-/// A management of keys of one type.
-pub(crate) trait Management {
-    type Key: Managed;
-
+/// Keys of one type, which the default provider has too.
+pub(crate) trait Wrapped {
     /// Returns the default provider's management of such keys.
     fn of_default(provider: &Provider) -> Option<&DefaultAlgorithm<KeyFunctions>>;
+}
+
+/// A management of keys of one type.
+pub(crate) trait Management: Wrapped {
+    type Key: Managed;
 
     /// Creates an empty key; returns null if that fails.
     fn empty(provider: &Provider) -> *mut c_void;
@@ -121,13 +124,15 @@ pub(crate) fn table<M: Management>(inner: &KeyFunctions) -> Vec<Dispatch> {
     table
 }
 
+/// Returns the default provider's management of such keys.
+///
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core, which has not torn it down.
-unsafe fn default_of<'a, M: Management>(
+unsafe fn default_of<'a, W: Wrapped>(
     provider: *const Provider,
 ) -> Option<&'a DefaultAlgorithm<KeyFunctions>> {
     // SAFETY: the caller says that the provider has not been torn down.
-    M::of_default(unsafe { &*provider })
+    W::of_default(unsafe { &*provider })
 }
 
 /// Calls `call` with a key, the default provider's key, and its functions; returns 0 if one of them is missing.
@@ -320,11 +325,11 @@ pub(crate) unsafe extern "C" fn set_params<M: Management>(
 
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core.
-unsafe extern "C" fn gettable_params<M: Management>(provider: *mut c_void) -> *const Param {
+pub(crate) unsafe extern "C" fn gettable_params<W: Wrapped>(provider: *mut c_void) -> *const Param {
     // SAFETY: the core passes its provider, and the default provider's list of gettable parameters gets its own
     // context.
     unsafe {
-        let described = default_of::<M>(provider.cast())
+        let described = default_of::<W>(provider.cast())
             .and_then(|it| Some(it.functions.gettable_params?(it.context)));
         described.unwrap_or(null())
     }
@@ -332,11 +337,11 @@ unsafe extern "C" fn gettable_params<M: Management>(provider: *mut c_void) -> *c
 
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core.
-unsafe extern "C" fn settable_params<M: Management>(provider: *mut c_void) -> *const Param {
+pub(crate) unsafe extern "C" fn settable_params<W: Wrapped>(provider: *mut c_void) -> *const Param {
     // SAFETY: the core passes its provider, and the default provider's list of settable parameters gets its own
     // context.
     unsafe {
-        let described = default_of::<M>(provider.cast())
+        let described = default_of::<W>(provider.cast())
             .and_then(|it| Some(it.functions.settable_params?(it.context)));
         described.unwrap_or(null())
     }
@@ -468,14 +473,14 @@ unsafe extern "C" fn gen_cleanup<M: Management>(generation: *mut c_void) {
 
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core.
-unsafe extern "C" fn gen_settable_params<M: Management>(
+pub(crate) unsafe extern "C" fn gen_settable_params<W: Wrapped>(
     _generation: *mut c_void,
     provider: *mut c_void,
 ) -> *const Param {
     // SAFETY: the core passes its provider. The default provider's function ignores its first argument, which may be
     // null.
     unsafe {
-        let described = default_of::<M>(provider.cast())
+        let described = default_of::<W>(provider.cast())
             .and_then(|it| Some(it.functions.gen_settable_params?(null_mut(), it.context)));
         described.unwrap_or(null())
     }

@@ -3,7 +3,7 @@
 //! ```text
 //! key.rs       a key: ours, the default provider's, or both
 //! keymgmt.rs   the functions of keys, of every type
-//! context.rs   contexts of the default provider's signatures, and places for them
+//! context.rs   contexts of the default provider's signatures, and places for results
 //! ```
 //!
 //! OpenSSL prefers this provider's operations, so it exports the key of an operation here. A refused key would be
@@ -16,4 +16,7 @@ mod keymgmt;
 
 pub(crate) use context::{Inner, Place, text};
 pub(crate) use key::{Key, Ours};
-pub(crate) use keymgmt::{Managed, Management, free, get_params, set_params, table};
+pub(crate) use keymgmt::{
+    Managed, Management, Wrapped, free, gen_settable_params, get_params, gettable_params,
+    set_params, settable_params, table,
+};

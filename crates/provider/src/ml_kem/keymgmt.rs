@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
-use std::ptr::{null, null_mut};
+use std::ptr::null_mut;
 
 use oarlock_engine::agreement::{MlKem, MlKemPrivateKey, MlKemPublicKey};
 use oarlock_engine::costs::Performed;
@@ -16,22 +16,26 @@ use crate::abi::{
 };
 use crate::caught::catching;
 use crate::default_provider::functions::KeyFunctions;
-use crate::exported::{self, Key, Managed as _, Management as _, Ours as _};
+use crate::exported::{self, Key, Managed as _, Management as _, Wrapped as _};
+use crate::generation::{self, Generated, Generation};
 use crate::hybrid::once;
 use crate::provider::Provider;
 
 /// Returns the functions for OpenSSL.
 pub(super) fn table<const SET: usize>(inner: &KeyFunctions) -> Vec<Dispatch> {
     let faster = [
-        (KeyFunctions::gen_init, gen_init::<SET> as *const c_void),
+        (
+            KeyFunctions::gen_init,
+            generation::init::<MlKemKey<SET>> as *const c_void,
+        ),
         (
             KeyFunctions::gen_set_params,
-            gen_set_params::<SET> as *const c_void,
+            generation::set_params::<MlKemKey<SET>> as *const c_void,
         ),
         (KeyFunctions::generate, generate::<SET> as *const c_void),
         (
             KeyFunctions::gen_cleanup,
-            gen_cleanup::<SET> as *const c_void,
+            generation::cleanup::<MlKemKey<SET>> as *const c_void,
         ),
         (KeyFunctions::get_params, get_params::<SET> as *const c_void),
         (KeyFunctions::set_params, set_params::<SET> as *const c_void),
@@ -130,33 +134,14 @@ unsafe extern "C" fn set_params<const SET: usize>(key: *mut c_void, params: *con
     })
 }
 
-/// The generation of a key.
-struct Generation {
-    selection: c_int,
-    /// The default provider's generation, made once a parameter is set that only it handles. Null before.
-    inner: *mut c_void,
-    provider: *const Provider,
-}
+impl<const SET: usize> Generated for MlKemKey<SET> {
+    fn is_generated(selection: c_int) -> bool {
+        selection & (SELECT_DOMAIN_PARAMETERS | SELECT_PRIVATE_KEY) != 0
+    }
 
-/// Returns the default provider's management of these keys, and its context.
-///
-/// # Safety
-/// `provider` has not been torn down.
-unsafe fn default_of<'a, const SET: usize>(
-    provider: *const Provider,
-) -> Option<(&'a KeyFunctions, *mut c_void)> {
-    // SAFETY: the provider has not been torn down, as the caller says.
-    let defaults = unsafe { (*provider).defaults.get()? };
-    let default = MlKemKey::<SET>::default(defaults)?;
-    Some((&default.functions, default.context))
-}
-
-impl Generation {
-    /// Returns whether the default provider has no parameter to handle. libssl names the group, and a query for
-    /// algorithms has nothing to select here.
-    fn is_regular(&self, params: Params<'_>) -> bool {
-        // SAFETY: the provider outlives the generation.
-        if once(unsafe { &*self.provider }, params, &[b"properties"]).is_err() {
+    /// libssl names the group, and a query for algorithms has nothing to select here.
+    fn is_regular(provider: &Provider, params: Params<'_>) -> bool {
+        if once(provider, params, &[b"properties"]).is_err() {
             return false;
         }
         let looked = params.each(|name, value| match name {
@@ -166,78 +151,10 @@ impl Generation {
         });
         looked.is_ok()
     }
-
-    /// Has the default provider set parameters; from then on it generates the key.
-    ///
-    /// # Safety
-    /// `params` is an array that ends with [`Param::END`].
-    unsafe fn leave<const SET: usize>(&mut self, params: *const Param) -> Option<c_int> {
-        // SAFETY: the provider outlives the generation, and the default provider's functions get its context, their own
-        // generation and the caller's array.
-        unsafe {
-            let (functions, context) = default_of::<SET>(self.provider)?;
-            if self.inner.is_null() {
-                self.inner = functions.gen_init?(context, self.selection, null());
-            }
-            if self.inner.is_null() {
-                return None;
-            }
-            Some(functions.gen_set_params?(self.inner, params))
-        }
-    }
 }
 
 /// # Safety
-/// `provider` is what `OSSL_provider_init` gave the core; `params` is null or an array that ends with [`Param::END`].
-unsafe extern "C" fn gen_init<const SET: usize>(
-    provider: *mut c_void,
-    selection: c_int,
-    params: *const Param,
-) -> *mut c_void {
-    if selection & (SELECT_DOMAIN_PARAMETERS | SELECT_PRIVATE_KEY) == 0 {
-        return null_mut();
-    }
-    catching(null_mut(), || {
-        let generation = Box::into_raw(Box::new(Generation {
-            selection,
-            inner: null_mut(),
-            provider: provider.cast(),
-        }));
-        // SAFETY: the generation of ML-KEM is new and has no other user, and the core's array ends.
-        unsafe {
-            if gen_set_params::<SET>(generation.cast(), params) != 1 {
-                gen_cleanup::<SET>(generation.cast());
-                return null_mut();
-            }
-        }
-        generation.cast()
-    })
-}
-
-/// # Safety
-/// `generation` is null or from `gen_init`, and no other call with it is in progress; `params` is null or an array that
-/// ends with [`Param::END`].
-unsafe extern "C" fn gen_set_params<const SET: usize>(
-    generation: *mut c_void,
-    params: *const Param,
-) -> c_int {
-    catching(0, || {
-        // SAFETY: `generation` is null or one of ML-KEM that no other call uses, and the core's array ends.
-        unsafe {
-            let Some(generation) = generation.cast::<Generation>().as_mut() else {
-                return 0;
-            };
-            let given = Params::new(params.cast_mut());
-            if generation.inner.is_null() && generation.is_regular(given) {
-                return 1;
-            }
-            generation.leave::<SET>(params).unwrap_or(0)
-        }
-    })
-}
-
-/// # Safety
-/// `generation` is null or from `gen_init`, and no other call with it is in progress.
+/// `generation` is null or from `generation::init`, and no other call with it is in progress.
 unsafe extern "C" fn generate<const SET: usize>(
     generation: *mut c_void,
     callback: *const c_void,
@@ -255,7 +172,7 @@ unsafe extern "C" fn generate<const SET: usize>(
         if !generation.inner.is_null() {
             // SAFETY: the default provider's function gets its own generation, and its new key has no other owner.
             let made = || unsafe {
-                let (functions, _) = default_of::<SET>(provider)?;
+                let functions = &MlKemKey::<SET>::of_default(provider)?.functions;
                 let made = functions.generate?(generation.inner, callback, argument);
                 Some(MlKemKey::<SET>::around(provider, made))
             };
@@ -277,26 +194,6 @@ unsafe extern "C" fn generate<const SET: usize>(
             }
         }
     })
-}
-
-/// # Safety
-/// `generation` is null or from `gen_init`, and this is the core's last call with it.
-unsafe extern "C" fn gen_cleanup<const SET: usize>(generation: *mut c_void) {
-    if generation.is_null() {
-        return;
-    }
-    catching((), || {
-        // SAFETY: `generation` is a box from `gen_init` that the core no longer uses, and the default provider's
-        // function gets its own generation.
-        unsafe {
-            let generation = Box::from_raw(generation.cast::<Generation>());
-            let default = default_of::<SET>(generation.provider);
-            let cleanup = default.and_then(|(functions, _)| functions.gen_cleanup);
-            if let (Some(cleanup), false) = (cleanup, generation.inner.is_null()) {
-                cleanup(generation.inner);
-            }
-        }
-    });
 }
 
 const ENCODED: &[u8] = b"encoded-pub-key";

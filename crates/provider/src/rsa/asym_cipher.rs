@@ -12,16 +12,16 @@ use oarlock_engine::costs::Computed;
 use super::default_context::{Around, described, forwarding, with};
 use super::keymgmt::Key;
 use super::padding::Padding;
-use super::private_op::{Place, compute};
+use super::private_op::compute;
 use super::remote;
 use crate::abi::{Dispatch, Param, offered};
 use crate::asked;
-use crate::boxed;
+use crate::boxed::{self, Copied};
 use crate::caught::catching;
 use crate::default_provider::functions::{Crypt, EncryptionFunctions};
 use crate::default_provider::rsa::DefaultRsa;
 use crate::error::{Reason, RsaReason};
-use crate::exported::Managed as _;
+use crate::exported::{Managed as _, Place};
 use crate::provider::Provider;
 
 /// A context, as OpenSSL holds it.
@@ -43,7 +43,7 @@ pub(super) fn table(inner: &EncryptionFunctions) -> Vec<Dispatch> {
         decrypt_init decrypt_init,
         decrypt decrypt,
         freectx boxed::free::<Context>,
-        dupctx dupctx,
+        dupctx boxed::dup::<Context>,
         get_ctx_params get_ctx_params,
         gettable_ctx_params gettable_ctx_params,
         set_ctx_params set_ctx_params,
@@ -57,7 +57,7 @@ impl Around for Context {
     type Functions = EncryptionFunctions;
 
     fn functions_of(rsa: &DefaultRsa) -> &EncryptionFunctions {
-        &rsa.encryption
+        &rsa.encryption.functions
     }
 
     fn inner(&self) -> *mut c_void {
@@ -153,6 +153,19 @@ impl Context {
     }
 }
 
+impl Copied for Context {
+    fn copy(&mut self) -> Option<Self> {
+        let dup = self.functions()?.dupctx?;
+        // SAFETY: the default provider copies an encryption context of its own.
+        let inner = unsafe { dup(self.inner) };
+        (!inner.is_null()).then(|| Self {
+            inner,
+            provider: self.provider,
+            key: self.key.clone(),
+        })
+    }
+}
+
 impl Drop for Context {
     fn drop(&mut self) {
         if let Some(free) = self.functions().and_then(|functions| functions.freectx) {
@@ -162,47 +175,24 @@ impl Drop for Context {
     }
 }
 
-/// Returns what OpenSSL holds; null without a context of the default provider.
-fn context(inner: *mut c_void, provider: *const Provider, key: Option<Arc<Key>>) -> *mut c_void {
-    if inner.is_null() {
-        return null_mut();
-    }
-    boxed::held(Context {
-        inner,
-        provider,
-        key,
-    })
-}
-
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core.
 unsafe extern "C" fn newctx(provider: *mut c_void) -> *mut c_void {
     catching(null_mut(), || {
         asked::has_found_keys();
         // SAFETY: the core passes its provider; the default provider's `newctx` gets its context.
-        let made = unsafe {
-            let made = || {
-                let rsa = (*provider.cast::<Provider>()).default_rsa()?;
-                Some(rsa.encryption.newctx?(rsa.context))
-            };
-            made()
+        let made = || unsafe {
+            let default = &(*provider.cast::<Provider>()).default_rsa()?.encryption;
+            Some(default.functions.newctx?(default.context))
         };
-        context(made.unwrap_or(null_mut()), provider.cast(), None)
-    })
-}
-
-/// # Safety
-/// `from` is null or a context of ours that no other call uses.
-unsafe extern "C" fn dupctx(from: *mut c_void) -> *mut c_void {
-    catching(null_mut(), || {
-        // SAFETY: the core passes null or an encryption context of ours that no other call uses.
-        let Some(from) = (unsafe { from.cast::<Context>().as_ref() }) else {
-            return null_mut();
-        };
-        let copy = from.functions().and_then(|functions| functions.dupctx);
-        // SAFETY: the default provider's `dupctx` with its context.
-        let copy = copy.map_or(null_mut(), |copy| unsafe { copy(from.inner) });
-        context(copy, from.provider, from.key.clone())
+        match made() {
+            Some(inner) if !inner.is_null() => boxed::held(Context {
+                inner,
+                provider: provider.cast(),
+                key: None,
+            }),
+            _ => null_mut(),
+        }
     })
 }
 

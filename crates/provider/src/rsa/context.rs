@@ -1,8 +1,7 @@
 //! A context of a signature: the default provider's, with the private operation taken over.
 #![allow(unsafe_code)]
 
-use std::ffi::{CString, c_char, c_int, c_void};
-use std::ptr::null;
+use std::ffi::{CString, c_int, c_void};
 use std::sync::Arc;
 
 use oarlock::rsa::{Hash, PssSalt, RsaPublicKey, SignatureScheme};
@@ -11,10 +10,12 @@ use oarlock_engine::costs::Computed;
 use super::default_context::Around;
 use super::keymgmt::Key;
 use super::padding::{NAME_BYTES, text};
-use super::private_op::{Place, compute};
+use super::private_op::compute;
 use crate::abi::Param;
+use crate::boxed::Copied;
 use crate::default_provider::functions::SignatureFunctions;
 use crate::default_provider::rsa::{DefaultRsa, Digest, named};
+use crate::exported::{Inner, Place};
 use crate::provider::Provider;
 
 /// A context, as OpenSSL holds it.
@@ -95,21 +96,6 @@ pub(super) enum Encoding {
     Of(SignatureScheme),
 }
 
-/// A context of the default provider that nothing else uses.
-struct Lone {
-    context: *mut c_void,
-    free: unsafe extern "C" fn(*mut c_void),
-}
-
-impl Drop for Lone {
-    fn drop(&mut self) {
-        if !self.context.is_null() {
-            // SAFETY: the default provider's function with its context, used for the last time.
-            unsafe { (self.free)(self.context) };
-        }
-    }
-}
-
 /// RSA_PKCS1_PADDING, RSA_PKCS1_PSS_PADDING.
 const PKCS1: c_int = 1;
 const PSS: c_int = 6;
@@ -123,7 +109,7 @@ impl Around for Context {
     type Functions = SignatureFunctions;
 
     fn functions_of(rsa: &DefaultRsa) -> &SignatureFunctions {
-        &rsa.signature
+        &rsa.signature.functions
     }
 
     fn inner(&self) -> *mut c_void {
@@ -168,36 +154,25 @@ impl Context {
     /// Has the default provider sign a digest. Since 3.4 its context for this one would take the digest for a message,
     /// so another context with the same settings is used.
     fn sign_digest_by_default(&self, place: Place, digest: &[u8]) -> Option<c_int> {
-        let functions = self.functions()?;
         let mut settings = self.settings()?;
         let key = self.key.as_ref()?.inner;
         let params = settings.as_params();
+        let lone = Inner::new(&self.rsa()?.signature, self.properties.as_deref())?;
+        let functions = lone.functions();
         // SAFETY: the default provider's functions with its own context and key, and the caller's place and octets.
         unsafe {
-            let context = Lone {
-                free: functions.freectx?,
-                context: functions.newctx?(self.rsa()?.context, self.properties_or_null()),
-            };
-            let is_set = !context.context.is_null()
-                && functions.sign_init?(context.context, key, params.as_ptr()) == 1;
-            let sign = functions.sign?;
-            is_set.then(|| {
-                sign(
-                    context.context,
-                    place.octets,
-                    place.bytes,
-                    place.room,
-                    digest.as_ptr(),
-                    digest.len(),
-                )
-            })
+            if functions.sign_init?(lone.context, key, params.as_ptr()) != 1 {
+                return None;
+            }
+            Some(functions.sign?(
+                lone.context,
+                place.octets,
+                place.bytes,
+                place.room,
+                digest.as_ptr(),
+                digest.len(),
+            ))
         }
-    }
-
-    fn properties_or_null(&self) -> *const c_char {
-        self.properties
-            .as_ref()
-            .map_or(null(), |text| text.as_ptr())
     }
 
     /// Signs the digest of a message that came in parts or, if `by_parts` is false, whatever the context is set to
@@ -273,6 +248,27 @@ fn salt_bytes(salt: c_int, digest_bytes: usize, modulus_bits: usize) -> Option<u
         SALT_AUTO | SALT_MAX => Some(most),
         SALT_AUTO_DIGEST_MAX => Some(most.min(digest_bytes)),
         salt => salt.try_into().ok(),
+    }
+}
+
+impl Copied for Context {
+    fn copy(&mut self) -> Option<Self> {
+        let message = match &self.message {
+            Message::Elsewhere => Message::Elsewhere,
+            Message::Ended => Message::Ended,
+            Message::Here(digest) => Message::Here(digest.copy()?),
+        };
+        let dup = self.functions()?.dupctx?;
+        // SAFETY: the default provider copies a signature context of its own.
+        let inner = unsafe { dup(self.inner) };
+        (!inner.is_null()).then(|| Self {
+            inner,
+            provider: self.provider,
+            properties: self.properties.clone(),
+            key: self.key.clone(),
+            message,
+            was_size_asked: self.was_size_asked,
+        })
     }
 }
 

@@ -15,7 +15,7 @@ use crate::caught::catching;
 use crate::default_provider::DefaultAlgorithm;
 use crate::default_provider::functions::KeyFunctions;
 use crate::default_provider::rsa::DefaultRsa;
-use crate::exported::{Managed, Management, free};
+use crate::exported::{Managed, Management, Wrapped, free};
 use crate::provider::Provider;
 
 /// A key, as OpenSSL and contexts hold it.
@@ -176,12 +176,14 @@ impl Drop for Key {
     }
 }
 
-impl<const KIND: usize> Management for Rsa<KIND> {
-    type Key = Key;
-
+impl<const KIND: usize> Wrapped for Rsa<KIND> {
     fn of_default(provider: &Provider) -> Option<&DefaultAlgorithm<KeyFunctions>> {
         Some(&provider.default_rsa()?.keys[KIND])
     }
+}
+
+impl<const KIND: usize> Management for Rsa<KIND> {
+    type Key = Key;
 
     fn empty(provider: &Provider) -> *mut c_void {
         // SAFETY: the default provider's function gets its own context, and its new key has no other owner.

@@ -1,14 +1,15 @@
 //! RSA: signatures and decryption in lanes, everything else by the default provider.
 //!
 //! ```text
-//! keymgmt.rs          a key: the default provider's, and ours, made once the key is used often
+//! keymgmt.rs          a key: the default provider's, and ours, made once the key is used often; its functions are
+//!                     those of `exported/`
 //! context.rs          a context of the default provider, which has all settings and makes the signatures
 //!                     that lanes cannot make; the digest of a message
 //! default_context.rs  common parts of the contexts of signatures and of encryption
 //! signature.rs        the functions of signatures
 //! asym_cipher.rs      the functions of encryption
 //! padding.rs          decodes the private power of a ciphertext
-//! private_op.rs       the private operation, and buffers for results
+//! private_op.rs       the private operation
 //! remote.rs           operations by remote keys
 //! ../decoder.rs       reads the files that stand for remote keys
 //! ../signer/          the private operation: in lanes with others, or alone
@@ -57,13 +58,13 @@ pub(crate) fn offer(provider: &Provider, default: &DefaultRsa, offered: &mut Off
     for (operation, names, table) in [
         (
             OPERATION_SIGNATURE,
-            default.signature_names,
-            signature::table(&default.signature),
+            default.signature.names,
+            signature::table(&default.signature.functions),
         ),
         (
             OPERATION_ASYM_CIPHER,
-            default.encryption_names,
-            asym_cipher::table(&default.encryption),
+            default.encryption.names,
+            asym_cipher::table(&default.encryption.functions),
         ),
     ] {
         offered.add(operation, table, |table| {

@@ -1,5 +1,4 @@
-//! The private operation on a number, by lanes or by the default provider, and buffers for results.
-#![allow(unsafe_code)]
+//! The private operation on a number, by lanes or by the default provider.
 
 use std::ffi::c_int;
 
@@ -30,34 +29,6 @@ pub(super) fn compute(
         Power::InLanes(power) => {
             provider.count_private(Computed::Here);
             finish(&power)
-        }
-    }
-}
-
-/// The buffer for an operation's result, as OpenSSL passes it.
-#[derive(Clone, Copy)]
-pub(super) struct Place {
-    pub(super) octets: *mut u8,
-    pub(super) bytes: *mut usize,
-    pub(super) room: usize,
-}
-
-impl Place {
-    pub(super) fn has_room(self, bytes: usize) -> bool {
-        !self.octets.is_null() && self.room >= bytes
-    }
-
-    /// Stores a result and its length.
-    ///
-    /// # Safety
-    /// There is room for `result.len()` bytes, and a place for their number.
-    pub(super) unsafe fn set(self, result: &[u8]) {
-        // SAFETY: the caller has room for the result, and a place for its length.
-        unsafe {
-            result
-                .as_ptr()
-                .copy_to_nonoverlapping(self.octets, result.len());
-            *self.bytes = result.len();
         }
     }
 }

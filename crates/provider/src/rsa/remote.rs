@@ -12,11 +12,10 @@ use zeroize::Zeroizing;
 use super::context::{Context, Encoding};
 use super::default_context::Around;
 use super::keymgmt::Key;
-use super::private_op::Place;
 use crate::decoder;
 use crate::default_provider::functions::Callback;
 use crate::error::Reason;
-use crate::exported::free;
+use crate::exported::{Place, free};
 use crate::provider::Provider;
 use crate::signer::WRONG_ANSWER;
 

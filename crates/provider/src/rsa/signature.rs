@@ -1,23 +1,21 @@
 //! Signatures (provider-signature(7)): the functions that OpenSSL calls.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
-use std::sync::Arc;
 
 use oarlock_engine::costs::Computed;
 
 use super::context::{Context, Message};
 use super::default_context::{Around, described, forwarding, with};
 use super::keymgmt::Key;
-use super::private_op::Place;
 use crate::abi::{Dispatch, Param, Params, offered};
 use crate::asked;
 use crate::boxed;
 use crate::caught::catching;
 use crate::default_provider::functions::SignatureFunctions;
 use crate::default_provider::rsa::Digest;
-use crate::exported::Managed as _;
+use crate::exported::{Managed as _, Place, text};
 use crate::provider::Provider;
 
 /// Returns the functions for OpenSSL.
@@ -38,7 +36,7 @@ pub(super) fn table(inner: &SignatureFunctions) -> Vec<Dispatch> {
         digest_verify_update digest_verify_update,
         digest_verify_final digest_verify_final,
         freectx boxed::free::<Context>,
-        dupctx dupctx,
+        dupctx boxed::dup::<Context>,
         get_ctx_params get_ctx_params,
         gettable_ctx_params gettable_ctx_params,
         set_ctx_params set_ctx_params,
@@ -58,54 +56,22 @@ unsafe extern "C" fn newctx(provider: *mut c_void, properties: *const c_char) ->
     catching(null_mut(), || {
         asked::has_found_keys();
         // SAFETY: the core passes its provider, and properties for the default provider's function.
-        unsafe {
-            let made = || {
-                let rsa = (*provider.cast::<Provider>()).default_rsa()?;
-                Some(rsa.signature.newctx?(rsa.context, properties))
-            };
-            let copy = (!properties.is_null()).then(|| CStr::from_ptr(properties).to_owned());
-            context(
-                made().unwrap_or(null_mut()),
-                provider.cast(),
-                copy,
-                None,
-                Message::Elsewhere,
-            )
-        }
-    })
-}
-
-/// # Safety
-/// `from` is null or a context of ours that no other call uses.
-unsafe extern "C" fn dupctx(from: *mut c_void) -> *mut c_void {
-    catching(null_mut(), || {
-        // SAFETY: the core passes null or a signature context of ours that no other call uses.
-        let Some(from) = (unsafe { from.cast::<Context>().as_ref() }) else {
-            return null_mut();
+        let made = || unsafe {
+            let default = &(*provider.cast::<Provider>()).default_rsa()?.signature;
+            Some(default.functions.newctx?(default.context, properties))
         };
-        let message = match &from.message {
-            Message::Elsewhere => Message::Elsewhere,
-            Message::Ended => Message::Ended,
-            Message::Here(digest) => match digest.copy() {
-                Some(digest) => Message::Here(digest),
-                None => return null_mut(),
-            },
-        };
-        let copy = from.functions().and_then(|functions| functions.dupctx);
-        // SAFETY: the default provider copies a signature context of its own.
-        let copy = copy.map_or(null_mut(), |copy| unsafe { copy(from.inner) });
-        let copy = context(
-            copy,
-            from.provider,
-            from.properties.clone(),
-            from.key.clone(),
-            message,
-        );
-        // SAFETY: null, or a new context of ours that nothing else uses yet.
-        if let Some(copy) = unsafe { copy.cast::<Context>().as_mut() } {
-            copy.was_size_asked = from.was_size_asked;
+        match made() {
+            Some(inner) if !inner.is_null() => boxed::held(Context {
+                inner,
+                provider: provider.cast(),
+                // SAFETY: the core's property query, which ends with a zero, or null.
+                properties: unsafe { text(properties) }.map(ToOwned::to_owned),
+                key: None,
+                message: Message::Elsewhere,
+                was_size_asked: false,
+            }),
+            _ => null_mut(),
         }
-        copy
     })
 }
 
@@ -398,25 +364,4 @@ unsafe fn described_md(
         };
         describe().unwrap_or(null())
     }
-}
-
-/// Returns what OpenSSL holds; null without a context of the default provider.
-fn context(
-    inner: *mut c_void,
-    provider: *const Provider,
-    properties: Option<CString>,
-    key: Option<Arc<Key>>,
-    message: Message,
-) -> *mut c_void {
-    if inner.is_null() {
-        return null_mut();
-    }
-    boxed::held(Context {
-        inner,
-        provider,
-        properties,
-        key,
-        message,
-        was_size_asked: false,
-    })
 }

@@ -16,6 +16,8 @@ use crate::boxed;
 use crate::caught::catching;
 use crate::default_provider::DefaultAlgorithm;
 use crate::default_provider::functions::{Callback, KeyFunctions};
+use crate::exported::{self, Wrapped};
+use crate::generation::{self, Generated, Generation};
 use crate::provider::Provider;
 
 /// A key, as OpenSSL holds it.
@@ -32,16 +34,16 @@ pub(super) fn table(inner: &KeyFunctions) -> Vec<Dispatch> {
     let mut table = Vec::new();
     offered!(table, inner, KeyFunctions:
         new new,
-        gen_init gen_init,
-        gen_set_params gen_set_params,
-        gen_settable_params gen_settable_params,
+        gen_init generation::init::<X25519>,
+        gen_set_params generation::set_params::<X25519>,
+        gen_settable_params exported::gen_settable_params::<X25519>,
         generate generate,
-        gen_cleanup gen_cleanup,
+        gen_cleanup generation::cleanup::<X25519>,
         free boxed::free::<Key>,
         get_params get_params,
-        gettable_params gettable_params,
+        gettable_params exported::gettable_params::<X25519>,
         set_params set_params,
-        settable_params settable_params,
+        settable_params exported::settable_params::<X25519>,
         query_operation_name query_operation_name,
         has has,
         validate validate,
@@ -118,20 +120,13 @@ impl Key {
 
     fn default(&self) -> Option<&DefaultAlgorithm<KeyFunctions>> {
         // SAFETY: the provider outlives its X25519 keys.
-        unsafe { default_of(self.provider) }
+        X25519::of_default(unsafe { &*self.provider })
     }
 }
 
 /// Returns the octets of a key; `None` for another type or length.
 fn octets(value: Value<'_>) -> Option<&[u8; X25519_BYTES]> {
     value.given_octets()?.try_into().ok()
-}
-
-/// # Safety
-/// `provider` is what `OSSL_provider_init` gave the core, which has not torn it down.
-unsafe fn default_of<'a>(provider: *const Provider) -> Option<&'a DefaultAlgorithm<KeyFunctions>> {
-    // SAFETY: the caller promises that the provider exists.
-    unsafe { (*provider).defaults.get()?.x25519.as_ref() }
 }
 
 /// # Safety
@@ -339,17 +334,17 @@ unsafe extern "C" fn set_params(key: *mut c_void, params: *const Param) -> c_int
     })
 }
 
-/// A key that is being generated.
-struct Generation {
-    selection: c_int,
-    /// The default provider's generation, for parameters that only it knows; null if there is none.
-    inner: *mut c_void,
-    provider: *const Provider,
+/// The management of these keys.
+struct X25519;
+
+impl Wrapped for X25519 {
+    fn of_default(provider: &Provider) -> Option<&DefaultAlgorithm<KeyFunctions>> {
+        provider.defaults.get()?.x25519.as_ref()
+    }
 }
 
-impl Generation {
-    /// Checks parameters; `None` if the default provider must see one of them.
-    fn set(params: Params<'_>) -> Option<()> {
+impl Generated for X25519 {
+    fn is_regular(_provider: &Provider, params: Params<'_>) -> bool {
         let set = params.each(|name, value| match name {
             b"group"
                 if value
@@ -362,46 +357,26 @@ impl Generation {
             b"properties" => Ok(()),
             _ => Err(()),
         });
-        set.ok()
+        set.is_ok()
     }
+}
 
-    /// Has the default provider set the parameters, and later generate the key.
-    ///
-    /// # Safety
-    /// `params` is an array that ends with [`Param::END`].
-    unsafe fn leave(&mut self, params: *const Param) -> Option<c_int> {
-        // SAFETY: the provider outlives its generations; the default provider's functions with its context and the
-        // caller's parameters.
-        unsafe {
-            let default = default_of(self.provider)?;
-            if self.inner.is_null() {
-                let init = default.functions.gen_init?;
-                self.inner = init(default.context, self.selection, null());
-            }
-            if self.inner.is_null() {
-                return None;
-            }
-            Some(default.functions.gen_set_params?(self.inner, params))
+/// Returns a key that the default provider generates, as ours.
+fn left(generation: &Generation) -> Option<Key> {
+    let mut key = Key::blank(generation.provider);
+    // SAFETY: the provider outlives its generations; the default provider's functions with its generation, a callback with
+    // the key that it fills, and the key that was exported.
+    unsafe {
+        let functions = &X25519::of_default(&*generation.provider)?.functions;
+        let (export, free) = (functions.export?, functions.free?);
+        let inner = functions.generate?(generation.inner, null(), null_mut());
+        if inner.is_null() {
+            return None;
         }
-    }
-
-    /// Returns a key that the default provider generates, as ours.
-    fn left(&self) -> Option<Key> {
-        let mut key = Key::blank(self.provider);
-        // SAFETY: the provider outlives its generations; the default provider's functions with its generation, a
-        // callback with the key that it fills, and the key that was exported.
-        unsafe {
-            let functions = &default_of(self.provider)?.functions;
-            let (export, free) = (functions.export?, functions.free?);
-            let inner = functions.generate?(self.inner, null(), null_mut());
-            if inner.is_null() {
-                return None;
-            }
-            let place = std::ptr::from_mut(&mut key).cast();
-            let done = export(inner, SELECT_KEYPAIR, take, place);
-            free(inner);
-            (done == 1).then_some(key)
-        }
+        let place = std::ptr::from_mut(&mut key).cast();
+        let done = export(inner, SELECT_KEYPAIR, take, place);
+        free(inner);
+        (done == 1).then_some(key)
     }
 }
 
@@ -413,50 +388,7 @@ unsafe extern "C" fn take(params: *const Param, key: *mut c_void) -> c_int {
 }
 
 /// # Safety
-/// `provider` is what `OSSL_provider_init` gave the core; `params` is null or an array that ends with
-/// [`Param::END`].
-unsafe extern "C" fn gen_init(
-    provider: *mut c_void,
-    selection: c_int,
-    params: *const Param,
-) -> *mut c_void {
-    catching(null_mut(), || {
-        let generation = Box::into_raw(Box::new(Generation {
-            selection,
-            inner: null_mut(),
-            provider: provider.cast(),
-        }));
-        // SAFETY: a generation that nothing else uses, and parameters that end.
-        unsafe {
-            if gen_set_params(generation.cast(), params) != 1 {
-                gen_cleanup(generation.cast());
-                return null_mut();
-            }
-        }
-        generation.cast()
-    })
-}
-
-/// # Safety
-/// `generation` is null or came from `gen_init`; `params` is null or an array that ends with [`Param::END`].
-unsafe extern "C" fn gen_set_params(generation: *mut c_void, params: *const Param) -> c_int {
-    catching(0, || {
-        // SAFETY: null or a generation that no other call uses, and parameters that end.
-        unsafe {
-            let Some(generation) = generation.cast::<Generation>().as_mut() else {
-                return 0;
-            };
-            let given = Params::new(params.cast_mut());
-            if generation.inner.is_null() && Generation::set(given).is_some() {
-                return 1;
-            }
-            generation.leave(params).unwrap_or(0)
-        }
-    })
-}
-
-/// # Safety
-/// `generation` is null or came from `gen_init`.
+/// `generation` is null or came from `generation::init`.
 unsafe extern "C" fn generate(
     generation: *mut c_void,
     _callback: *const c_void,
@@ -469,7 +401,7 @@ unsafe extern "C" fn generate(
         };
         let mut key = Key::blank(generation.provider);
         if !generation.inner.is_null() {
-            match generation.left() {
+            match left(generation) {
                 Some(left) => key = left,
                 None => return null_mut(),
             }
@@ -483,62 +415,6 @@ unsafe extern "C" fn generate(
         // EVP_PKEY_paramgen(3) wants a key without either half.
         boxed::held(key)
     })
-}
-
-/// # Safety
-/// `generation` is null or came from `gen_init`, and this is the core's last call with it.
-unsafe extern "C" fn gen_cleanup(generation: *mut c_void) {
-    if !generation.is_null() {
-        catching((), || {
-            // SAFETY: a boxed generation, and this is the core's last call with it; the default provider's function
-            // gets its own.
-            unsafe {
-                let generation = Box::from_raw(generation.cast::<Generation>());
-                let default = default_of(generation.provider);
-                let cleanup = default.and_then(|it| it.functions.gen_cleanup);
-                if let (Some(cleanup), false) = (cleanup, generation.inner.is_null()) {
-                    cleanup(generation.inner);
-                }
-            }
-        });
-    }
-}
-
-/// # Safety
-/// `provider` is what `OSSL_provider_init` gave the core.
-unsafe extern "C" fn gen_settable_params(
-    _generation: *mut c_void,
-    provider: *mut c_void,
-) -> *const Param {
-    // SAFETY: the core passes its provider. The default provider's X25519 function ignores its first argument, which
-    // may be null.
-    unsafe {
-        let described = default_of(provider.cast())
-            .and_then(|it| Some(it.functions.gen_settable_params?(null_mut(), it.context)));
-        described.unwrap_or(null())
-    }
-}
-
-/// # Safety
-/// `provider` is what `OSSL_provider_init` gave the core.
-unsafe extern "C" fn gettable_params(provider: *mut c_void) -> *const Param {
-    // SAFETY: `provider` is the core's; the default provider, with its own context, says what can be got.
-    unsafe {
-        let described = default_of(provider.cast())
-            .and_then(|it| Some(it.functions.gettable_params?(it.context)));
-        described.unwrap_or(null())
-    }
-}
-
-/// # Safety
-/// `provider` is what `OSSL_provider_init` gave the core.
-unsafe extern "C" fn settable_params(provider: *mut c_void) -> *const Param {
-    // SAFETY: `provider` is the core's; the default provider, with its own context, says what can be set.
-    unsafe {
-        let described = default_of(provider.cast())
-            .and_then(|it| Some(it.functions.settable_params?(it.context)));
-        described.unwrap_or(null())
-    }
 }
 
 extern "C" fn query_operation_name(operation: c_int) -> *const std::ffi::c_char {
