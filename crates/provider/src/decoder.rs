@@ -16,6 +16,7 @@ use crate::abi::{Dispatch, Param, SELECT_PRIVATE_KEY, decoder_function};
 use crate::caught::catching;
 use crate::default_provider::functions::Callback;
 use crate::error::Reason;
+use crate::exported::{Managed, free};
 use crate::provider::{BioGets, BioRead, Provider};
 
 /// Returns OpenSSL's table for the first step.
@@ -23,22 +24,18 @@ pub(crate) fn pem_table() -> Vec<Dispatch> {
     table(der_of_pem as *const c_void)
 }
 
-/// Returns OpenSSL's table for the second step, which makes a key of one type by `decode`.
-pub(crate) fn der_table(decode: Decode) -> Vec<Dispatch> {
-    table(decode as *const c_void)
+/// A key that a file stands for.
+pub(crate) trait Referred: Managed {
+    const NAME: &CStr;
+
+    /// Makes the key of a reference; returns null for a key of another type.
+    fn made(provider: &Provider, reference: &Reference) -> *mut c_void;
 }
 
-/// OSSL_FUNC_decoder_decode_fn: the arguments are the provider, a BIO, a selection, a callback and its argument, and a
-/// passphrase callback and its argument.
-pub(crate) type Decode = unsafe extern "C" fn(
-    *mut c_void,
-    *mut c_void,
-    c_int,
-    Callback,
-    *mut c_void,
-    *const c_void,
-    *mut c_void,
-) -> c_int;
+/// Returns OpenSSL's table for the second step, which makes a key of one type.
+pub(crate) fn der_table<K: Referred>() -> Vec<Dispatch> {
+    table(key_of_der::<K> as *const c_void)
+}
 
 fn table(decode: *const c_void) -> Vec<Dispatch> {
     [
@@ -115,22 +112,22 @@ unsafe extern "C" fn der_of_pem(
     })
 }
 
-/// Does the second step: reads the reference in a BIO, makes a key of it by `make`, and passes that to `callback`.
-/// `make` returns null for a key of another type; `free` frees a key that was not taken.
+/// Does the second step: reads the reference in a BIO, makes a key of it, and passes that to `callback`.
 ///
 /// # Safety
-/// The core calls, with its provider, a BIO, and a callback that takes `argument`; `free` takes what `make` returns.
-pub(crate) unsafe fn decode(
+/// The core calls, with its provider, a BIO, and a callback that takes `argument`.
+unsafe extern "C" fn key_of_der<K: Referred>(
     provider: *mut c_void,
     bio: *mut c_void,
-    (callback, argument): (Callback, *mut c_void),
-    name: &CStr,
-    make: impl FnOnce(&Provider, Reference) -> *mut c_void,
-    free: unsafe extern "C" fn(*mut c_void),
+    _selection: c_int,
+    callback: Callback,
+    argument: *mut c_void,
+    _ask_passphrase: *const c_void,
+    _passphrase_argument: *mut c_void,
 ) -> c_int {
     catching(0, || {
-        // SAFETY: the provider and the BIO are the core's, as are the callback and its argument; `make` returns null or
-        // a key that `free` takes.
+        // SAFETY: the provider and the BIO are the core's, as are the callback and its argument; `made` returns null or
+        // a key without another owner.
         unsafe {
             let provider = &*provider.cast::<Provider>();
             let Some(read) = provider.bios.read else {
@@ -141,7 +138,7 @@ pub(crate) unsafe fn decode(
             let Some(Ok(reference)) = der.map(|der| Reference::from_der(&der)) else {
                 return 1;
             };
-            let mut key = make(provider, reference);
+            let mut key = K::made(provider, &reference);
             if key.is_null() {
                 return 1;
             }
@@ -149,23 +146,23 @@ pub(crate) unsafe fn decode(
             let place = &raw mut key;
             let params = [
                 Param::asking_for_int(c"type", &mut kind),
-                Param::giving_text(c"data-type", name.to_bytes()),
+                Param::giving_text(c"data-type", K::NAME.to_bytes()),
                 // `load` writes to it.
                 Param::giving_value(c"reference", place),
                 Param::END,
             ];
             let is_taken = callback(params.as_ptr(), argument);
             // `load` leaves null here.
-            free(place.read());
+            free::<K>(place.read());
             is_taken
         }
     })
 }
 
-/// Takes over the key that [`decode`] has made (OSSL_FUNC_keymgmt_load_fn).
+/// Takes over the key that [`key_of_der`] has made (OSSL_FUNC_keymgmt_load_fn).
 ///
 /// # Safety
-/// `place` is null or points to `bytes` bytes that [`decode`] made, whose key has no other owner.
+/// `place` is null or points to `bytes` bytes that [`key_of_der`] made, whose key has no other owner.
 pub(crate) unsafe extern "C" fn load(place: *mut *mut c_void, bytes: usize) -> *mut c_void {
     if place.is_null() || bytes != size_of::<*mut c_void>() {
         return null_mut();

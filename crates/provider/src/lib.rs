@@ -19,6 +19,7 @@
 //!                      pure/         Ed25519 and ML-DSA around the default provider's
 //!                      exported/     keys that stay in the default provider, as RSA's do
 //!                      generation.rs keys that are generated here
+//!                      remote.rs     keys on other machines
 //!                      groups.rs     their TLS groups
 //! RSA                  rsa/          keys and signatures around the default provider's
 //!                      signer/       which implementation computes a private operation, and when
@@ -66,6 +67,7 @@ mod offered;
 mod place;
 mod provider;
 mod pure;
+mod remote;
 mod reserve;
 mod rsa;
 mod signer;

@@ -19,11 +19,12 @@ mod ours;
 mod remote;
 mod signature;
 
+use self::ours::EcKey;
 use crate::abi::{Algorithm, OPERATION_DECODER, OPERATION_SIGNATURE};
 use crate::decoder;
 use crate::default_provider::Defaults;
 use crate::default_provider::functions::KeyFunctions;
-use crate::exported;
+use crate::exported::{self, Key};
 use crate::offered::Offered;
 use crate::provider::Provider;
 
@@ -32,7 +33,7 @@ pub(crate) fn offer(provider: &Provider, defaults: &Defaults, offered: &mut Offe
     let (Some(keys), Some(ecdsa)) = (&defaults.ec, &defaults.ecdsa) else {
         return;
     };
-    let mut table = exported::table::<ours::EcKey>(&keys.functions);
+    let mut table = exported::table::<EcKey>(&keys.functions);
     let ecdh = defaults.ecdh.as_ref().filter(|_| offered.hides_keys());
     if ecdh.is_some() {
         let mut entries = table.iter_mut();
@@ -50,7 +51,7 @@ pub(crate) fn offer(provider: &Provider, defaults: &Defaults, offered: &mut Offe
         Algorithm::accelerated(ecdsa.names, table)
     });
     if provider.signer.has_relay() {
-        let table = decoder::der_table(remote::key_of_der);
+        let table = decoder::der_table::<Key<EcKey>>();
         offered.add(OPERATION_DECODER, table, |table| {
             Algorithm::of(keys.names, decoder::DER_PROPERTIES, table)
         });

@@ -1,75 +1,41 @@
-//! Signatures by keys on another machine: a relay is asked, and its answer is verified.
+//! Signatures by keys on another machine, and the files that stand for these keys.
 #![allow(unsafe_code)]
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::Arc;
 
 use oarlock::keys::KeyType;
-use oarlock_engine::costs::Computed;
 use oarlock_engine::ec::EcPublicKey;
-use oarlock_local::relay::{Operation, Question, Reference};
+use oarlock_local::relay::{Operation, Reference};
 use zeroize::Zeroizing;
 
 use super::context::Context;
 use super::ours::EcKey;
-use crate::decoder;
-use crate::default_provider::functions::Callback;
+use crate::decoder::Referred;
 use crate::error::Reason;
-use crate::exported::{Key, Place, free};
+use crate::exported::{Key, Place};
 use crate::provider::Provider;
 use crate::signer::WRONG_ANSWER;
 
 /// An EC key on another machine.
-pub(super) struct Remote {
-    /// The key's id on that machine.
-    pub(super) key_id: String,
-    /// The public half.
-    pub(super) key: EcPublicKey,
-}
+pub(super) type Remote = crate::remote::Remote<EcPublicKey>;
 
-impl Remote {
-    fn of(reference: &Reference) -> Option<Self> {
-        let KeyType::Ec(curve) = reference.key().key_type() else {
-            return None;
+impl Referred for Key<EcKey> {
+    const NAME: &CStr = c"EC";
+
+    fn made(provider: &Provider, reference: &Reference) -> *mut c_void {
+        let key = || {
+            let KeyType::Ec(curve) = reference.key().key_type() else {
+                return None;
+            };
+            let point = reference.key().to_raw().ok()?;
+            EcPublicKey::new(curve, &point).ok()
         };
-        let point = reference.key().to_raw().ok()?;
-        Some(Self {
-            key_id: reference.key_id().to_owned(),
-            key: EcPublicKey::new(curve, &point).ok()?,
+        key().map_or(null_mut(), |key| {
+            let remote = Remote::new(reference, key);
+            Self::of(provider, EcKey::Remote(Arc::new(remote)))
         })
-    }
-}
-
-/// Creates a key from a file that refers to it.
-///
-/// # Safety
-/// The core calls this with its provider, a BIO, and a callback that takes `argument`.
-pub(super) unsafe extern "C" fn key_of_der(
-    provider: *mut c_void,
-    bio: *mut c_void,
-    _selection: c_int,
-    callback: Callback,
-    argument: *mut c_void,
-    _ask_passphrase: *const c_void,
-    _passphrase_argument: *mut c_void,
-) -> c_int {
-    let make = |provider: &Provider, reference: Reference| {
-        let made = Remote::of(&reference);
-        made.map_or(null_mut(), |remote| {
-            Key::of(provider, EcKey::Remote(Arc::new(remote)))
-        })
-    };
-    // SAFETY: the core's arguments are passed on, and `free` accepts keys that `Key::of` created.
-    unsafe {
-        decoder::decode(
-            provider,
-            bio,
-            (callback, argument),
-            c"EC",
-            make,
-            free::<Key<EcKey>>,
-        )
     }
 }
 
@@ -83,19 +49,9 @@ impl Context {
             provider.errors.raise(Reason::OutputBufferTooSmall);
             return 0;
         }
-        match signed(provider, remote, digest) {
-            Ok(signature) => {
-                // SAFETY: the buffer was checked to have room for the longest signature, and its length has a place.
-                unsafe { place.set(&signature) };
-                provider.count_private(Computed::Remotely);
-                1
-            }
-            Err(why) => {
-                let said = format!("remote key {:?}: {why}", remote.key_id);
-                provider.errors.raise_saying(Reason::FailedToSign, &said);
-                0
-            }
-        }
+        let made = signed(provider, remote, digest);
+        // SAFETY: the buffer was checked to have room for the longest signature, and its length has a place.
+        unsafe { remote.finish(provider, made, place, Reason::FailedToSign) }
     }
 }
 
@@ -107,11 +63,8 @@ fn signed(
 ) -> Result<Zeroizing<Vec<u8>>, String> {
     let curve = remote.key.curve();
     let operation = Operation::sign_ecdsa(curve, digest);
-    let question = Question {
-        key_id: remote.key_id.clone(),
-        operation: operation.ok_or("its settings are none that a cryptoserver knows")?,
-    };
-    let made = provider.signer.ask(&question)?;
+    let operation = operation.ok_or("its settings are none that a cryptoserver knows")?;
+    let made = remote.ask(provider, operation)?;
     // Check the length as well. A signature that verifies is DER, and none is longer than this.
     let is_right =
         made.len() <= curve.signature_bytes_max() && remote.key.verify(digest, &made).is_ok();

@@ -13,7 +13,7 @@ use super::default_context::{Around, described, forwarding, with};
 use super::keymgmt::Key;
 use super::padding::Padding;
 use super::private_op::compute;
-use super::remote;
+use super::remote::{self, Remote};
 use crate::abi::{Dispatch, Param, offered};
 use crate::asked;
 use crate::boxed::{self, Copied};
@@ -83,8 +83,8 @@ impl Context {
     }
 
     fn decrypt(&self, place: Place, ciphertext: &[u8], by_default: impl Fn() -> c_int) -> c_int {
-        if let Some(key) = self.key.as_ref().filter(|key| key.reference().is_some()) {
-            return self.decrypt_remotely(key, place, ciphertext);
+        if let Some(reference) = self.key.as_ref().and_then(|key| key.reference()) {
+            return self.decrypt_remotely(reference, place, ciphertext);
         }
         let prepared = || {
             let key = self.key.as_ref()?;
@@ -120,36 +120,25 @@ impl Context {
 
     /// Decrypts by a remote key. Implicit rejection of PKCS#1 v1.5 needs the private key, which is not here, so of the
     /// PKCS#1 v1.5 paddings only that of TLS servers is possible.
-    fn decrypt_remotely(&self, key: &Key, place: Place, ciphertext: &[u8]) -> c_int {
+    fn decrypt_remotely(&self, reference: &Remote, place: Place, ciphertext: &[u8]) -> c_int {
         let decrypted = || {
-            let reference = key.reference().ok_or("there is none")?;
-            let public = reference.key();
+            let public = &reference.key;
             if ciphertext.len() != public.bytes() || ciphertext >= public.modulus() {
                 return Err(format!(
                     "a ciphertext of {} bytes, which is none of this key",
                     ciphertext.len()
                 ));
             }
-            let padding = self.padding(reference.key(), place, ciphertext);
+            let padding = self.padding(public, place, ciphertext);
             let padding =
                 padding.ok_or("its settings are none that a key of another machine decrypts by, or the place for the message is too small")?;
             let power = remote::power(self.provider(), reference, ciphertext)?;
             let message = padding.message(&power, ciphertext, None);
             message.map_err(|error| error.to_string())
         };
-        match decrypted() {
-            Ok(message) => {
-                // SAFETY: the place has room for any message of this padding, as in `decrypt`, and a place for the
-                // length.
-                unsafe { place.set(&message) };
-                self.provider().count_private(Computed::Remotely);
-                1
-            }
-            Err(why) => {
-                remote::refuse(self.provider(), key, Reason::FailedToDecrypt, &why);
-                0
-            }
-        }
+        let provider = self.provider();
+        // SAFETY: the place has room for any message of this padding, as in `decrypt`, and a place for the length.
+        unsafe { reference.finish(provider, decrypted(), place, Reason::FailedToDecrypt) }
     }
 }
 

@@ -93,8 +93,8 @@ impl Key {
             return null_mut();
         };
         let octets = |number: &[u8]| number.iter().rev().copied().collect::<Vec<u8>>();
-        let n = octets(reference.key().modulus());
-        let e = octets(reference.key().exponent());
+        let n = octets(reference.key.modulus());
+        let e = octets(reference.key.exponent());
         let params = [
             Param::giving_number(c"n", &n),
             Param::giving_number(c"e", &e),

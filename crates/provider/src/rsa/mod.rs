@@ -73,7 +73,7 @@ pub(crate) fn offer(provider: &Provider, default: &DefaultRsa, offered: &mut Off
     }
     // Files that stand for remote keys.
     if provider.signer.has_relay() {
-        let table = decoder::der_table(remote::key_of_der);
+        let table = decoder::der_table::<keymgmt::Key>();
         offered.add(OPERATION_DECODER, table, |table| {
             Algorithm::of(rsa.names, decoder::DER_PROPERTIES, table)
         });

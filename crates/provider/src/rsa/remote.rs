@@ -1,77 +1,34 @@
 //! Private operations by remote keys: a relay is asked, and its answer is checked.
 #![allow(unsafe_code)]
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
 
 use oarlock::rsa::{PssSalt, RsaPublicKey, SignatureScheme};
-use oarlock_engine::costs::Computed;
-use oarlock_local::relay::{Operation, Question, Reference};
+use oarlock_local::relay::{Operation, Reference};
 use zeroize::Zeroizing;
 
 use super::context::{Context, Encoding};
 use super::default_context::Around;
 use super::keymgmt::Key;
-use crate::decoder;
-use crate::default_provider::functions::Callback;
+use crate::decoder::Referred;
 use crate::error::Reason;
-use crate::exported::{Place, free};
+use crate::exported::Place;
 use crate::provider::Provider;
 use crate::signer::WRONG_ANSWER;
 
 /// An RSA key of another machine.
-pub(super) struct Remote {
-    key_id: String,
-    key: RsaPublicKey,
-}
+pub(super) type Remote = crate::remote::Remote<RsaPublicKey>;
 
-impl Remote {
-    /// Returns the key's ID on its machine.
-    pub(super) fn key_id(&self) -> &str {
-        &self.key_id
-    }
+impl Referred for Key {
+    const NAME: &CStr = c"RSA";
 
-    /// Returns the public half.
-    pub(super) fn key(&self) -> &RsaPublicKey {
-        &self.key
-    }
-}
-
-/// Makes a key from the file that stands for it.
-///
-/// # Safety
-/// The core calls, with its provider, a BIO, and a callback that takes `argument`.
-pub(super) unsafe extern "C" fn key_of_der(
-    provider: *mut c_void,
-    bio: *mut c_void,
-    _selection: c_int,
-    callback: Callback,
-    argument: *mut c_void,
-    _ask_passphrase: *const c_void,
-    _passphrase_argument: *mut c_void,
-) -> c_int {
-    let make = |provider: &Provider, reference: Reference| {
-        let Some(key) = reference.key().as_rsa() else {
+    fn made(provider: &Provider, reference: &Reference) -> *mut c_void {
+        let (Some(key), Some(default)) = (reference.key().as_rsa(), provider.default_rsa()) else {
             return null_mut();
         };
-        let remote = Remote {
-            key_id: reference.key_id().to_owned(),
-            key: key.clone(),
-        };
         // SAFETY: the default RSA belongs to the provider, which the core holds.
-        let made = |default| unsafe { Key::remote(provider, default, remote) };
-        provider.default_rsa().map_or(null_mut(), made)
-    };
-    // SAFETY: the core's arguments are passed on; `free` takes keys from `Key::remote`.
-    unsafe {
-        decoder::decode(
-            provider,
-            bio,
-            (callback, argument),
-            c"RSA",
-            make,
-            free::<Key>,
-        )
+        unsafe { Self::remote(provider, default, Remote::new(reference, key.clone())) }
     }
 }
 
@@ -81,12 +38,8 @@ pub(super) fn power(
     reference: &Remote,
     number: &[u8],
 ) -> Result<Zeroizing<Vec<u8>>, String> {
-    let question = Question {
-        key_id: reference.key_id().to_owned(),
-        operation: Operation::RawPrivate(number.to_vec()),
-    };
-    let power = provider.signer.ask(&question)?;
-    let public = provider.accelerator.rsa_public(reference.key());
+    let power = reference.ask(provider, Operation::RawPrivate(number.to_vec()))?;
+    let public = provider.accelerator.rsa_public(&reference.key);
     let is_right =
         power.len() == number.len() && public.raw_public(&power).is_ok_and(|made| made == number);
     is_right
@@ -94,46 +47,21 @@ pub(super) fn power(
         .ok_or_else(|| WRONG_ANSWER.to_owned())
 }
 
-/// Raises an error that names the key.
-#[cold]
-pub(super) fn refuse(provider: &Provider, key: &Key, reason: Reason, why: &str) {
-    let id = key.reference().map_or("", |reference| reference.key_id());
-    let errors = &provider.errors;
-    errors.raise_saying(reason, &format!("remote key {id:?}: {why}"));
-}
-
 impl Context {
     /// Signs a digest, or whatever the context is set to sign.
     pub(super) fn sign_remotely(&self, reference: &Remote, place: Place, message: &[u8]) -> c_int {
-        if place.room < reference.key().bytes() {
+        if place.room < reference.key.bytes() {
             self.provider().errors.raise(Reason::OutputBufferTooSmall);
             return 0;
         }
-        match self.signed_remotely(reference, message) {
-            Ok(signature) => {
-                // SAFETY: there is room for a signature as long as the modulus, as checked above, and a place for its
-                // length.
-                unsafe { place.set(&signature) };
-                self.provider().count_private(Computed::Remotely);
-                1
-            }
-            Err(why) => {
-                self.refuse_remotely(&why);
-                0
-            }
-        }
-    }
-
-    #[cold]
-    pub(super) fn refuse_remotely(&self, why: &str) {
-        if let Some(key) = &self.key {
-            refuse(self.provider(), key, Reason::FailedToSign, why);
-        }
+        let made = self.signed_remotely(reference, message);
+        // SAFETY: there is room for a signature as long as the modulus, as checked above, and a place for its length.
+        unsafe { reference.finish(self.provider(), made, place, Reason::FailedToSign) }
     }
 
     fn signed_remotely(&self, reference: &Remote, message: &[u8]) -> Result<Vec<u8>, String> {
         let provider = self.provider();
-        let key = reference.key();
+        let key = &reference.key;
         let encoding = self.encoding(key, message);
         let encoding = encoding.ok_or("its settings are none that a cryptoserver knows")?;
         let sign = match &encoding {
@@ -149,11 +77,7 @@ impl Context {
                 return Ok(power(provider, reference, &number)?.to_vec());
             }
         };
-        let question = Question {
-            key_id: reference.key_id().to_owned(),
-            operation,
-        };
-        let made = provider.signer.ask(&question)?;
+        let made = reference.ask(provider, operation)?;
         let public = provider.accelerator.rsa_public(key);
         let is_right =
             made.len() == key.bytes() && public.verify_digest(scheme, message, &made).is_ok();

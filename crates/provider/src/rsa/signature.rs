@@ -15,6 +15,7 @@ use crate::boxed;
 use crate::caught::catching;
 use crate::default_provider::functions::SignatureFunctions;
 use crate::default_provider::rsa::Digest;
+use crate::error::Reason;
 use crate::exported::{Managed as _, Place, text};
 use crate::provider::Provider;
 
@@ -271,11 +272,14 @@ unsafe extern "C" fn digest_sign_final(
                 _ => {
                     match &context.key {
                         _ if signature.is_null() => context.was_size_asked = true,
-                        Some(key) if key.reference().is_some() => {
-                            context.refuse_remotely("it signs digests of SHA-2 alone");
-                            return None;
-                        }
-                        Some(key) => key.count(),
+                        Some(key) => match key.reference() {
+                            Some(reference) => {
+                                let why = "it signs digests of SHA-2 alone";
+                                reference.refuse(context.provider(), Reason::FailedToSign, why);
+                                return None;
+                            }
+                            None => key.count(),
+                        },
                         None => {}
                     }
                     let is_done = inner.digest_sign_final?(context.inner, signature, bytes, room);
