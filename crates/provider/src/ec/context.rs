@@ -47,6 +47,15 @@ pub(super) enum Purpose {
     Verify,
 }
 
+impl Purpose {
+    pub(super) fn of(signs: bool) -> Self {
+        match signs {
+            true => Self::Sign,
+            false => Self::Verify,
+        }
+    }
+}
+
 /// A message in progress.
 pub(super) struct Message {
     pub(super) purpose: Purpose,

@@ -18,14 +18,14 @@ pub(super) fn table(inner: &SignatureFunctions) -> Vec<Dispatch> {
     let mut table = Vec::new();
     offered!(table, inner, SignatureFunctions:
         newctx newctx,
-        sign_init sign_init,
+        sign_init init::<true>,
         sign sign,
-        verify_init verify_init,
+        verify_init init::<false>,
         verify verify,
-        digest_sign_init digest_sign_init,
+        digest_sign_init digest_init::<true>,
         digest_sign_update digest_update::<true>,
         digest_sign_final digest_sign_final,
-        digest_verify_init digest_verify_init,
+        digest_verify_init digest_init::<false>,
         digest_verify_update digest_update::<false>,
         digest_verify_final digest_verify_final,
         freectx boxed::free::<Context>,
@@ -112,38 +112,25 @@ unsafe fn begin(
 
 /// # Safety
 /// As [`begin`]; `params` is null or an array that ends with [`Param::END`].
-unsafe extern "C" fn sign_init(
+unsafe extern "C" fn init<const SIGNS: bool>(
     context: *mut c_void,
     key: *mut c_void,
     params: *const Param,
 ) -> c_int {
-    // SAFETY: the core passes a context to sign digests with, null or a key of this type, and parameters that end.
+    // SAFETY: the core passes a context for digests, null or a key of this type, and parameters that end.
     unsafe {
         begin(
             context,
             key,
             Params::new(params.cast_mut()).is_empty(),
-            |state| digests(state, Purpose::Sign),
-            |inner, context, key| Some(inner.sign_init?(context, key, params)),
-        )
-    }
-}
-
-/// # Safety
-/// As [`begin`]; `params` is null or an array that ends with [`Param::END`].
-unsafe extern "C" fn verify_init(
-    context: *mut c_void,
-    key: *mut c_void,
-    params: *const Param,
-) -> c_int {
-    // SAFETY: the core passes a context to verify digests with, null or a key of this type, and parameters that end.
-    unsafe {
-        begin(
-            context,
-            key,
-            Params::new(params.cast_mut()).is_empty(),
-            |state| digests(state, Purpose::Verify),
-            |inner, context, key| Some(inner.verify_init?(context, key, params)),
+            |state| digests(state, Purpose::of(SIGNS)),
+            |inner, context, key| {
+                let init = match SIGNS {
+                    true => inner.sign_init,
+                    false => inner.verify_init,
+                };
+                Some(init?(context, key, params))
+            },
         )
     }
 }
@@ -159,42 +146,27 @@ fn digests(state: &State, purpose: Purpose) -> Option<State> {
 
 /// # Safety
 /// As [`begin`]; `name` is null or ends with a zero, and `params` is null or an array that ends with [`Param::END`].
-unsafe extern "C" fn digest_sign_init(
+unsafe extern "C" fn digest_init<const SIGNS: bool>(
     context: *mut c_void,
     name: *const c_char,
     key: *mut c_void,
     params: *const Param,
 ) -> c_int {
-    // SAFETY: the core passes a context to sign a message with, null or a key of this type, a name or null, and
-    // parameters that end.
+    // SAFETY: the core passes a context for a message, null or a key of this type, a name or null, and parameters that
+    // end.
     unsafe {
         begin(
             context,
             key,
             are_plain(params, name),
-            |state| message(state, Purpose::Sign, name),
-            |inner, context, key| Some(inner.digest_sign_init?(context, name, key, params)),
-        )
-    }
-}
-
-/// # Safety
-/// As [`digest_sign_init`].
-unsafe extern "C" fn digest_verify_init(
-    context: *mut c_void,
-    name: *const c_char,
-    key: *mut c_void,
-    params: *const Param,
-) -> c_int {
-    // SAFETY: the core passes a context to verify a message with, null or a key of this type, a name or null, and
-    // parameters that end.
-    unsafe {
-        begin(
-            context,
-            key,
-            are_plain(params, name),
-            |state| message(state, Purpose::Verify, name),
-            |inner, context, key| Some(inner.digest_verify_init?(context, name, key, params)),
+            |state| message(state, Purpose::of(SIGNS), name),
+            |inner, context, key| {
+                let init = match SIGNS {
+                    true => inner.digest_sign_init,
+                    false => inner.digest_verify_init,
+                };
+                Some(init?(context, name, key, params))
+            },
         )
     }
 }

@@ -21,13 +21,13 @@ pub(super) fn table<P: Pure>(inner: &SignatureFunctions) -> Vec<Dispatch> {
     offered!(table, inner, SignatureFunctions:
         newctx newctx::<P>,
         sign_init prehashed_init::<P, true>,
-        sign sign::<P>,
+        sign sign::<P, false>,
         verify_init prehashed_init::<P, false>,
-        verify verify::<P>,
+        verify verify::<P, false>,
         digest_sign_init digest_init::<P, true>,
-        digest_sign digest_sign::<P>,
+        digest_sign sign::<P, true>,
         digest_verify_init digest_init::<P, false>,
-        digest_verify digest_verify::<P>,
+        digest_verify verify::<P, true>,
         freectx boxed::free::<Context<P>>,
         dupctx boxed::dup::<Context<P>>,
         get_ctx_params get_ctx_params::<P>,
@@ -221,9 +221,11 @@ unsafe fn slice<'a>(data: *const u8, bytes: usize) -> &'a [u8] {
     unsafe { std::slice::from_raw_parts(data, bytes) }
 }
 
+/// Signs a message. `DIGESTS` tells the function that is named after digests from the one of release 3.4.
+///
 /// # Safety
 /// As for [`with`]; places and message that are not null have the lengths given with them.
-unsafe extern "C" fn sign<P: Pure>(
+unsafe extern "C" fn sign<P: Pure, const DIGESTS: bool>(
     context: *mut c_void,
     signature: *mut u8,
     bytes: *mut usize,
@@ -236,14 +238,21 @@ unsafe extern "C" fn sign<P: Pure>(
         bytes,
         room,
     };
-    // SAFETY: the core passes a context of ours, a place for a signature, and a message with its length.
+    let work = match DIGESTS {
+        true => Work::DigestSign,
+        false => Work::SignMessage,
+    };
+    // SAFETY: the core passes a context of ours, a place for a signature or null, and a message with its length.
     unsafe {
         with::<Context<P>>(context, |context| {
             let given = slice(message, message_bytes);
-            context.sign(Work::SignMessage, given, place).or_else(|| {
+            context.sign(work, given, place).or_else(|| {
                 context.aside(|inner, context| {
-                    let sign = inner.sign?;
-                    Some(sign(
+                    let sign = match DIGESTS {
+                        true => inner.digest_sign,
+                        false => inner.sign,
+                    };
+                    Some(sign?(
                         context,
                         signature,
                         bytes,
@@ -257,84 +266,33 @@ unsafe extern "C" fn sign<P: Pure>(
     }
 }
 
-/// # Safety
-/// As for [`sign`].
-unsafe extern "C" fn digest_sign<P: Pure>(
-    context: *mut c_void,
-    signature: *mut u8,
-    bytes: *mut usize,
-    room: usize,
-    message: *const u8,
-    message_bytes: usize,
-) -> c_int {
-    let place = Place {
-        octets: signature,
-        bytes,
-        room,
-    };
-    // SAFETY: the core passes a context of ours, a place for a signature or null, and a whole message with its length.
-    unsafe {
-        with::<Context<P>>(context, |context| {
-            let given = slice(message, message_bytes);
-            context.sign(Work::DigestSign, given, place).or_else(|| {
-                context.aside(|inner, context| {
-                    let sign = inner.digest_sign?;
-                    Some(sign(
-                        context,
-                        signature,
-                        bytes,
-                        room,
-                        message,
-                        message_bytes,
-                    ))
-                })
-            })
-        })
-    }
-}
-
+/// Verifies a message, as [`sign`] signs it.
+///
 /// # Safety
 /// As for [`with`]; signature and message that are not null have the lengths given with them.
-unsafe extern "C" fn verify<P: Pure>(
+unsafe extern "C" fn verify<P: Pure, const DIGESTS: bool>(
     context: *mut c_void,
     signature: *const u8,
     bytes: usize,
     message: *const u8,
     message_bytes: usize,
 ) -> c_int {
+    let work = match DIGESTS {
+        true => Work::DigestVerify,
+        false => Work::VerifyMessage,
+    };
     // SAFETY: the core passes a context of ours, and a signature and a message with their lengths.
     unsafe {
         with::<Context<P>>(context, |context| {
             let (given, signed) = (slice(signature, bytes), slice(message, message_bytes));
-            let done = context.verify(Work::VerifyMessage, signed, given);
+            let done = context.verify(work, signed, given);
             done.or_else(|| {
                 context.aside(|inner, context| {
-                    let verify = inner.verify?;
-                    Some(verify(context, signature, bytes, message, message_bytes))
-                })
-            })
-        })
-    }
-}
-
-/// # Safety
-/// As for [`verify`].
-unsafe extern "C" fn digest_verify<P: Pure>(
-    context: *mut c_void,
-    signature: *const u8,
-    bytes: usize,
-    message: *const u8,
-    message_bytes: usize,
-) -> c_int {
-    // SAFETY: the core passes a context of ours, and a signature and a whole message with their lengths.
-    unsafe {
-        with::<Context<P>>(context, |context| {
-            let (given, signed) = (slice(signature, bytes), slice(message, message_bytes));
-            let done = context.verify(Work::DigestVerify, signed, given);
-            done.or_else(|| {
-                context.aside(|inner, context| {
-                    let verify = inner.digest_verify?;
-                    Some(verify(context, signature, bytes, message, message_bytes))
+                    let verify = match DIGESTS {
+                        true => inner.digest_verify,
+                        false => inner.verify,
+                    };
+                    Some(verify?(context, signature, bytes, message, message_bytes))
                 })
             })
         })
