@@ -1,22 +1,17 @@
 //! Contexts of the default provider's message authentication.
 #![allow(unsafe_code)]
 
-use std::ffi::c_void;
-use std::ptr::{NonNull, null};
+use std::ptr::null;
 use std::sync::OnceLock;
 
 use oarlock_engine::hash::Hash;
 
 use super::functions::MacFunctions;
-use super::{DefaultAlgorithm, hash_name};
+use super::{DefaultAlgorithm, Inner, hash_name};
 use crate::abi::Param;
 
-/// A context of the default provider with a single owner.
-pub(crate) struct MacContext {
-    context: NonNull<c_void>,
-    /// Part of the provider, which outlives its contexts.
-    functions: *const MacFunctions,
-}
+/// A context of the default provider's message authentication.
+pub(crate) type MacContext = Inner<MacFunctions>;
 
 // SAFETY: the default provider's contexts are not bound to a thread.
 unsafe impl Send for MacContext {}
@@ -25,30 +20,9 @@ unsafe impl Sync for MacContext {}
 
 impl MacContext {
     pub(crate) fn new(default: &DefaultAlgorithm<MacFunctions>) -> Option<Self> {
+        let functions = &default.functions;
         // SAFETY: the function and the context belong to the same algorithm of the default provider.
-        let context = unsafe { default.functions.newctx?(default.context) };
-        Some(Self {
-            context: NonNull::new(context)?,
-            functions: &raw const default.functions,
-        })
-    }
-
-    pub(crate) fn at(&self) -> *mut c_void {
-        self.context.as_ptr()
-    }
-
-    pub(crate) fn functions(&self) -> &MacFunctions {
-        // SAFETY: the functions belong to the provider, which outlives this context.
-        unsafe { &*self.functions }
-    }
-
-    pub(crate) fn copy(&self) -> Option<Self> {
-        // SAFETY: this calls the default provider's function with the context that this one wraps.
-        let copy = unsafe { self.functions().dupctx?(self.at()) };
-        Some(Self {
-            context: NonNull::new(copy)?,
-            functions: self.functions,
-        })
+        unsafe { Self::of(functions, functions.newctx?(default.context)) }
     }
 
     pub(crate) fn set_hash(&self, hash: Hash) -> Option<()> {
@@ -69,15 +43,6 @@ impl MacContext {
         // SAFETY: the default provider's function gets its own context, and a key with its length.
         let done = unsafe { init(self.at(), key.as_ptr(), key.len(), null()) };
         (done == 1).then_some(())
-    }
-}
-
-impl Drop for MacContext {
-    fn drop(&mut self) {
-        if let Some(free) = self.functions().freectx {
-            // SAFETY: the default provider's function gets its own context, which has no other owner.
-            unsafe { free(self.at()) };
-        }
     }
 }
 

@@ -9,6 +9,7 @@
 #![allow(unsafe_code)]
 
 pub(crate) mod functions;
+mod inner;
 pub(crate) mod mac;
 pub(crate) mod rsa;
 
@@ -23,6 +24,7 @@ use self::functions::{
     Callback, ExchangeFunctions, KdfFunctions, KemFunctions, KeyFunctions, MacFunctions,
     SignatureFunctions,
 };
+pub(crate) use self::inner::Inner;
 use self::mac::MacDigests;
 use self::rsa::DefaultRsa;
 use crate::abi::{

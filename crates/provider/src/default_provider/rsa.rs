@@ -7,7 +7,7 @@ use std::ptr::null;
 use oarlock::rsa::Hash;
 
 use super::functions::{DigestFunctions, EncryptionFunctions, KeyFunctions, SignatureFunctions};
-use super::{DefaultAlgorithm, DefaultProvider};
+use super::{DefaultAlgorithm, DefaultProvider, Inner};
 use crate::abi::{OPERATION_ASYM_CIPHER, OPERATION_DIGEST, OPERATION_KEYMGMT, OPERATION_SIGNATURE};
 
 /// Its functions for keys, signatures and encryption.
@@ -56,41 +56,23 @@ impl DefaultRsa {
 }
 
 /// A message being hashed by the default provider.
-pub(crate) struct Digest {
-    functions: DigestFunctions,
-    inner: *mut c_void,
-}
+pub(crate) type Digest = Inner<DigestFunctions>;
 
 impl Digest {
     pub(crate) fn begin(rsa: &DefaultRsa, hash: Hash) -> Option<Self> {
         let (_, functions) = rsa.digests.iter().find(|(one, _)| *one == hash)?;
         // SAFETY: this calls the default provider's digest functions with that provider's context.
         unsafe {
-            let digest = Self {
-                functions: *functions,
-                inner: functions.newctx?(rsa.context),
-            };
-            if digest.inner.is_null() || functions.init?(digest.inner, null()) != 1 {
-                return None;
-            }
-            Some(digest)
+            let digest = Self::of(functions, functions.newctx?(rsa.context))?;
+            (functions.init?(digest.at(), null()) == 1).then_some(digest)
         }
-    }
-
-    pub(crate) fn copy(&self) -> Option<Self> {
-        // SAFETY: this calls the default provider's function with the digest that `self` owns.
-        let inner = unsafe { self.functions.dupctx?(self.inner) };
-        (!inner.is_null()).then_some(Self {
-            functions: self.functions,
-            inner,
-        })
     }
 
     /// # Safety
     /// `data` has `bytes` bytes, which no thread writes to during the call.
     pub(crate) unsafe fn update(&self, data: *const u8, bytes: usize) -> Option<c_int> {
         // SAFETY: the default provider's function gets its own digest, and the caller vouches for the data.
-        Some(unsafe { self.functions.update?(self.inner, data, bytes) })
+        Some(unsafe { self.functions().update?(self.at(), data, bytes) })
     }
 
     /// Returns the digest and its length.
@@ -98,18 +80,9 @@ impl Digest {
         let (mut digest, mut bytes) = ([0; DIGEST_BYTES_MAX], 0);
         // SAFETY: the default provider's function gets its own digest, and a place with the size passed.
         let is_done = unsafe {
-            self.functions.finish?(self.inner, digest.as_mut_ptr(), &mut bytes, digest.len())
+            self.functions().finish?(self.at(), digest.as_mut_ptr(), &mut bytes, digest.len())
         };
         (is_done == 1).then_some((digest, bytes))
-    }
-}
-
-impl Drop for Digest {
-    fn drop(&mut self) {
-        if let (Some(free), false) = (self.functions.freectx, self.inner.is_null()) {
-            // SAFETY: the default provider's function gets its own digest, which has no other owner.
-            unsafe { free(self.inner) };
-        }
     }
 }
 

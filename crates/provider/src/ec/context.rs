@@ -194,7 +194,7 @@ impl Context {
                         Purpose::Sign => functions.sign_init?,
                         Purpose::Verify => functions.verify_init?,
                     };
-                    init(inner.context, self.inner_key()?, params.as_ptr())
+                    init(inner.at(), self.inner_key()?, params.as_ptr())
                 }
                 State::Message(message) => {
                     let (name, key) = (message.hash.as_ptr(), self.inner_key()?);
@@ -202,10 +202,10 @@ impl Context {
                         Purpose::Sign => functions.digest_sign_init?,
                         Purpose::Verify => functions.digest_verify_init?,
                     };
-                    let is_begun = init(inner.context, name, key, null());
+                    let is_begun = init(inner.at(), name, key, null());
                     if message.takes_hash && message.purpose == Purpose::Sign {
                         let mut bytes = 0;
-                        functions.digest_sign_final?(inner.context, null_mut(), &mut bytes, 0);
+                        functions.digest_sign_final?(inner.at(), null_mut(), &mut bytes, 0);
                     }
                     is_begun
                 }
@@ -228,7 +228,7 @@ impl Context {
                 &made
             }
         };
-        call(inner.functions(), inner.context)
+        call(inner.functions(), inner.at())
     }
 
     /// Has the default provider take over, which loses the bytes of a message that has begun.
@@ -282,7 +282,7 @@ impl Context {
             ];
             // SAFETY: the default provider's function gets its own context, and an array of places that ends. A release
             // that does not know a parameter leaves its place unchanged.
-            unsafe { aside.functions().get_ctx_params?(aside.context, params.as_mut_ptr()) };
+            unsafe { aside.functions().get_ctx_params?(aside.at(), params.as_mut_ptr()) };
         }
         let mut params = [
             Param::giving_text(c"digest", message.hash.text()),
@@ -299,11 +299,11 @@ impl Context {
         // vouches for the buffer, and `digest` is passed with its length.
         unsafe {
             let init = functions.sign_init?;
-            if init(inner.context, self.inner_key()?, params.as_ptr()) != 1 {
+            if init(inner.at(), self.inner_key()?, params.as_ptr()) != 1 {
                 return None;
             }
             Some(functions.sign?(
-                inner.context,
+                inner.at(),
                 place.octets,
                 place.bytes,
                 place.room,
@@ -348,11 +348,11 @@ impl Context {
         let functions = inner.functions();
         // SAFETY: the default provider's functions get its own context and key, and both slices with their lengths.
         unsafe {
-            if functions.verify_init?(inner.context, self.inner_key()?, null()) != 1 {
+            if functions.verify_init?(inner.at(), self.inner_key()?, null()) != 1 {
                 return None;
             }
             Some(functions.verify?(
-                inner.context,
+                inner.at(),
                 signature.as_ptr(),
                 signature.len(),
                 digest.as_ptr(),

@@ -101,7 +101,7 @@ unsafe fn begin(
                 None => null_mut(),
             };
             let inner = context.leave()?;
-            let is_done = init(inner.functions(), inner.context, of_default)?;
+            let is_done = init(inner.functions(), inner.at(), of_default)?;
             if is_done == 1 && given {
                 context.key = key;
             }
@@ -342,7 +342,7 @@ unsafe extern "C" fn digest_sign_final(
                     message.takes_hash = true;
                     if let Some(aside) = &message.aside {
                         return Some(aside.functions().digest_sign_final?(
-                            aside.context,
+                            aside.at(),
                             null_mut(),
                             bytes,
                             0,
@@ -412,7 +412,7 @@ unsafe extern "C" fn set_ctx_params(context: *mut c_void, params: *mut Param) ->
                 matches!(&context.state, State::Message(message) if message.has_begun);
             if !is_in_the_middle {
                 let inner = context.leave()?;
-                return Some(inner.functions().set_ctx_params?(inner.context, params));
+                return Some(inner.functions().set_ctx_params?(inner.at(), params));
             }
             let replayed = match &context.state {
                 State::Message(message) if message.aside.is_none() => Some(context.replayed()?),
@@ -422,7 +422,7 @@ unsafe extern "C" fn set_ctx_params(context: *mut c_void, params: *mut Param) ->
                 return None;
             };
             let aside = message.aside.take().or(replayed)?;
-            let is_set = aside.functions().set_ctx_params?(aside.context, params);
+            let is_set = aside.functions().set_ctx_params?(aside.at(), params);
             // The default provider accepts no other hash function during a message. It does if the message has ended
             // for it.
             if is_set == 1 && message.takes_hash && given.have(b"digest") {

@@ -1,18 +1,14 @@
 //! Contexts of the default provider's signatures.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_char};
 use std::ptr::null;
 
-use crate::default_provider::DefaultAlgorithm;
 use crate::default_provider::functions::SignatureFunctions;
+use crate::default_provider::{self, DefaultAlgorithm};
 
-/// A context of the default provider with a single owner.
-pub(crate) struct Inner {
-    pub(crate) context: *mut c_void,
-    /// Part of the provider, which outlives its contexts.
-    functions: *const SignatureFunctions,
-}
+/// A context of the default provider's signatures.
+pub(crate) type Inner = default_provider::Inner<SignatureFunctions>;
 
 impl Inner {
     /// Creates an empty context. `properties` is the query for hash functions.
@@ -20,34 +16,9 @@ impl Inner {
         default: &DefaultAlgorithm<SignatureFunctions>,
         properties: Option<&CStr>,
     ) -> Option<Self> {
-        let properties = properties.map_or(null(), CStr::as_ptr);
+        let (functions, properties) = (&default.functions, properties.map_or(null(), CStr::as_ptr));
         // SAFETY: the function and the context belong to one algorithm, and the text is null or ends with a zero.
-        let context = unsafe { default.functions.newctx?(default.context, properties) };
-        (!context.is_null()).then_some(Self {
-            context,
-            functions: &raw const default.functions,
-        })
-    }
-
-    pub(crate) fn functions(&self) -> &SignatureFunctions {
-        // SAFETY: the provider that holds the functions outlives this context.
-        unsafe { &*self.functions }
-    }
-
-    pub(crate) fn copy(&self) -> Option<Self> {
-        // SAFETY: the default provider's function gets the signature context that `self` owns.
-        let context = unsafe { self.functions().dupctx?(self.context) };
-        (!context.is_null()).then_some(Self { context, ..*self })
-    }
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        if let Some(free) = self.functions().freectx {
-            // SAFETY: the default provider's function gets its own signature context, whose only owner is being
-            // dropped.
-            unsafe { free(self.context) };
-        }
+        unsafe { Self::of(functions, functions.newctx?(default.context, properties)) }
     }
 }
 

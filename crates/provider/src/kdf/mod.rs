@@ -26,9 +26,10 @@ use oarlock_engine::costs::Performed;
 
 use self::settings::{Field, Settings};
 use crate::abi::{Algorithm, Dispatch, OPERATION_KDF, Param, Params, offered};
+use crate::boxed;
 use crate::caught::catching;
 use crate::default_provider::functions::{Describe, KdfFunctions};
-use crate::default_provider::{DefaultAlgorithm, Defaults};
+use crate::default_provider::{DefaultAlgorithm, Defaults, Inner};
 use crate::offered::Offered;
 use crate::provider::Provider;
 
@@ -66,9 +67,9 @@ fn offer_one<K: Kdf>(defaults: &Defaults, offered: &mut Offered) {
     let mut table = Vec::new();
     offered!(table, default.functions, KdfFunctions:
         newctx newctx::<K>,
-        dupctx dupctx::<K>,
-        freectx freectx::<K>,
-        reset reset::<K>,
+        dupctx dupctx,
+        freectx boxed::free::<Context>,
+        reset reset,
         derive derive::<K>,
         gettable_ctx_params gettable_ctx_params::<K>,
         settable_ctx_params settable_ctx_params::<K>,
@@ -84,8 +85,8 @@ fn offer_one<K: Kdf>(defaults: &Defaults, offered: &mut Offered) {
 /// A context, as OpenSSL holds it.
 struct Context {
     settings: Settings,
-    /// The default provider's context, once something was not regular; null before.
-    inner: *mut c_void,
+    /// The default provider's context, once something was not regular.
+    inner: Option<Inner<KdfFunctions>>,
     /// The core does not tear down a provider that has a context.
     provider: *const Provider,
 }
@@ -97,7 +98,7 @@ impl Context {
         // SAFETY: the memory is for a context, and each field is written.
         unsafe {
             Settings::put(&mut *(&raw mut (*place).settings).cast());
-            (&raw mut (*place).inner).write(null_mut());
+            (&raw mut (*place).inner).write(None);
             (&raw mut (*place).provider).write(provider);
             context.assume_init()
         }
@@ -109,31 +110,25 @@ impl Context {
     }
 
     /// Creates a context of the default provider with the same settings.
-    fn replayed<K: Kdf>(&self) -> Option<*mut c_void> {
+    fn replayed<K: Kdf>(&self) -> Option<Inner<KdfFunctions>> {
         let default = self.default::<K>()?;
+        let functions = &default.functions;
         let params = self.settings.params::<K>();
         // SAFETY: the default provider's functions with its context, and an array that ends with `Param::END`.
         unsafe {
-            let inner = default.functions.newctx?(default.context);
-            if inner.is_null() {
-                return None;
-            }
+            let inner = Inner::of(functions, functions.newctx?(default.context))?;
             let is_set = self.settings.is_empty()
-                || default.functions.set_ctx_params?(inner, params.as_ptr().cast_mut()) == 1;
-            if !is_set {
-                default.functions.freectx?(inner);
-                return None;
-            }
-            Some(inner)
+                || functions.set_ctx_params?(inner.at(), params.as_ptr().cast_mut()) == 1;
+            is_set.then_some(inner)
         }
     }
 
     /// Hands this context's work to the default provider, and returns its context.
-    fn leave<K: Kdf>(&mut self) -> Option<*mut c_void> {
-        if self.inner.is_null() {
-            self.inner = self.replayed::<K>()?;
+    fn leave<K: Kdf>(&mut self) -> Option<&Inner<KdfFunctions>> {
+        if self.inner.is_none() {
+            self.inner = Some(self.replayed::<K>()?);
         }
-        Some(self.inner)
+        self.inner.as_ref()
     }
 
     /// Sets parameters; `None` if they are not regular, and then none is set.
@@ -144,17 +139,6 @@ impl Context {
         }
         self.settings.set(&given);
         Some(())
-    }
-
-    fn drop_inner<K: Kdf>(&mut self) {
-        let inner = std::mem::replace(&mut self.inner, null_mut());
-        if !inner.is_null() {
-            let free = self.default::<K>().and_then(|it| it.functions.freectx);
-            if let Some(free) = free {
-                // SAFETY: the default provider's KDF frees a context of its own, which nothing else uses.
-                unsafe { free(inner) };
-            }
-        }
     }
 }
 
@@ -176,20 +160,8 @@ unsafe extern "C" fn newctx<K: Kdf>(provider: *mut c_void) -> *mut c_void {
 }
 
 /// # Safety
-/// `context` is null or came from `newctx` or `dupctx`, and this is the core's last call with it.
-unsafe extern "C" fn freectx<K: Kdf>(context: *mut c_void) {
-    if !context.is_null() {
-        catching((), || {
-            // SAFETY: the KDF context came from `newctx` or `dupctx`, and this is the core's last call with it.
-            let mut context = unsafe { Box::from_raw(context.cast::<Context>()) };
-            context.drop_inner::<K>();
-        });
-    }
-}
-
-/// # Safety
-/// `context` is null or a context of `K`, and no other call uses it.
-unsafe extern "C" fn dupctx<K: Kdf>(context: *mut c_void) -> *mut c_void {
+/// `context` is null or a context of ours, and no other call uses it.
+unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
     catching(null_mut(), || {
         // SAFETY: the core copies null, or a context from `newctx` or `dupctx` that no other call uses.
         let Some(context) = (unsafe { context.cast::<Context>().as_ref() }) else {
@@ -197,11 +169,9 @@ unsafe extern "C" fn dupctx<K: Kdf>(context: *mut c_void) -> *mut c_void {
         };
         let mut copy = Context::new(context.provider);
         context.settings.copy_to(&mut copy.settings);
-        if !context.inner.is_null() {
-            let dup = context.default::<K>().and_then(|it| it.functions.dupctx);
-            // SAFETY: the default provider's KDF copies a context of its own.
-            copy.inner = dup.map_or(null_mut(), |dup| unsafe { dup(context.inner) });
-            if copy.inner.is_null() {
+        if let Some(inner) = &context.inner {
+            copy.inner = inner.copy();
+            if copy.inner.is_none() {
                 return null_mut();
             }
         }
@@ -211,11 +181,11 @@ unsafe extern "C" fn dupctx<K: Kdf>(context: *mut c_void) -> *mut c_void {
 
 /// # Safety
 /// As for [`dupctx`].
-unsafe extern "C" fn reset<K: Kdf>(context: *mut c_void) {
+unsafe extern "C" fn reset(context: *mut c_void) {
     catching((), || {
         // SAFETY: the core resets null, or a context from `newctx` or `dupctx` that no other call uses.
         if let Some(context) = unsafe { context.cast::<Context>().as_mut() } {
-            context.drop_inner::<K>();
+            context.inner = None;
             context.settings.reset();
         }
     });
@@ -233,16 +203,14 @@ unsafe extern "C" fn set_ctx_params<K: Kdf>(context: *mut c_void, params: *mut P
             if params.is_null() {
                 return 1;
             }
-            if context.inner.is_null() && context.set::<K>(Params::new(params)).is_some() {
+            if context.inner.is_none() && context.set::<K>(Params::new(params)).is_some() {
                 return 1;
             }
-            let mut set = || Some((context.leave::<K>()?, context.default::<K>()?.functions));
-            match set() {
-                Some((inner, functions)) => {
-                    functions.set_ctx_params.map_or(0, |set| set(inner, params))
-                }
-                None => 0,
-            }
+            let mut set = || {
+                let inner = context.leave::<K>()?;
+                Some(inner.functions().set_ctx_params?(inner.at(), params))
+            };
+            set().unwrap_or(0)
         }
     })
 }
@@ -263,7 +231,7 @@ unsafe extern "C" fn derive<K: Kdf>(
                 return 0;
             };
             let params = params.cast_mut();
-            let is_regular = context.inner.is_null() && !output.is_null() && bytes > 0;
+            let is_regular = context.inner.is_none() && !output.is_null() && bytes > 0;
             let is_set =
                 is_regular && (params.is_null() || context.set::<K>(Params::new(params)).is_some());
             if is_set {
@@ -273,16 +241,13 @@ unsafe extern "C" fn derive<K: Kdf>(
                     return 1;
                 }
             }
-            let mut leave = || Some((context.leave::<K>()?, context.default::<K>()?.functions));
-            match leave() {
-                Some((inner, functions)) => {
-                    // Do not set what is set already: a seed would be used twice.
-                    let params = if is_set { null_mut() } else { params };
-                    let derive = functions.derive;
-                    derive.map_or(0, |derive| derive(inner, output, bytes, params))
-                }
-                None => 0,
-            }
+            let mut derive = || {
+                let inner = context.leave::<K>()?;
+                // Do not set what is set already: a seed would be used twice.
+                let params = if is_set { null_mut() } else { params };
+                Some(inner.functions().derive?(inner.at(), output, bytes, params))
+            };
+            derive().unwrap_or(0)
         }
     })
 }
@@ -298,14 +263,15 @@ unsafe extern "C" fn get_ctx_params<K: Kdf>(context: *mut c_void, params: *mut P
                 return 0;
             };
             let get = || {
-                let functions = context.default::<K>()?.functions;
-                if !context.inner.is_null() {
-                    return Some(functions.get_ctx_params?(context.inner, params));
-                }
-                let inner = context.replayed::<K>()?;
-                let done = functions.get_ctx_params.map(|get| get(inner, params));
-                functions.freectx?(inner);
-                done
+                let made;
+                let inner = match &context.inner {
+                    Some(inner) => inner,
+                    None => {
+                        made = context.replayed::<K>()?;
+                        &made
+                    }
+                };
+                Some(inner.functions().get_ctx_params?(inner.at(), params))
             };
             get().unwrap_or(0)
         }

@@ -15,8 +15,8 @@ use super::key::MlKemKey;
 use crate::abi::{Dispatch, Param, Params, offered};
 use crate::boxed::{self, with};
 use crate::caught::catching;
-use crate::default_provider::DefaultAlgorithm;
 use crate::default_provider::functions::{Init, KemFunctions};
+use crate::default_provider::{DefaultAlgorithm, Inner};
 use crate::exported::{Key, Managed as _};
 use crate::place::Place;
 use crate::provider::Provider;
@@ -25,8 +25,8 @@ use crate::provider::Provider;
 struct Context<const SET: usize> {
     key: Option<Arc<Key<MlKemKey<SET>>>>,
     purpose: Purpose,
-    /// The default provider's context, made when it takes over. Null before.
-    inner: *mut c_void,
+    /// The default provider's context, made when it takes over.
+    inner: Option<Inner<KemFunctions>>,
     /// The core does not tear down a provider that has a context.
     provider: *const Provider,
 }
@@ -84,31 +84,28 @@ impl<const SET: usize> Context<SET> {
     }
 
     /// Returns a context of the default provider in the same state as this one.
-    fn leave(&mut self) -> Option<(&KemFunctions, *mut c_void)> {
-        if self.inner.is_null() {
+    fn leave(&mut self) -> Option<&Inner<KemFunctions>> {
+        if self.inner.is_none() {
             let default = self.default()?;
+            let functions = &default.functions;
             let init = match self.purpose {
                 Purpose::None => None,
-                Purpose::Encapsulate => Some(default.functions.encapsulate_init?),
-                Purpose::Decapsulate => Some(default.functions.decapsulate_init?),
+                Purpose::Encapsulate => Some(functions.encapsulate_init?),
+                Purpose::Decapsulate => Some(functions.decapsulate_init?),
             };
-            let free = default.functions.freectx?;
             let key = self.key.as_ref().and_then(|key| key.inner());
             // SAFETY: the default provider's functions get that provider's context and the key in its form.
-            self.inner = unsafe {
-                let inner = default.functions.newctx?(default.context);
-                if let (Some(init), false) = (init, inner.is_null()) {
-                    let begun = key.map_or(0, |key| init(inner, key, null()));
-                    if begun != 1 {
-                        free(inner);
-                        return None;
-                    }
+            let inner = unsafe {
+                let inner = Inner::of(functions, functions.newctx?(default.context))?;
+                if let Some(init) = init {
+                    let begun = key.map_or(0, |key| init(inner.at(), key, null()));
+                    (begun == 1).then_some(())?;
                 }
                 inner
             };
+            self.inner = Some(inner);
         }
-        let inner = self.inner;
-        (!inner.is_null()).then_some((&self.default()?.functions, inner))
+        self.inner.as_ref()
     }
 
     /// Has the default provider begin with the same key.
@@ -121,16 +118,16 @@ impl<const SET: usize> Context<SET> {
         params: *const Param,
     ) -> Option<c_int> {
         let key = self.key.as_ref().and_then(|key| key.inner());
-        let (functions, inner) = self.leave()?;
+        let inner = self.leave()?;
         // SAFETY: the default provider's function gets its own context and key, and the caller vouches for the
         // parameters.
-        Some(unsafe { init(functions)?(inner, key?, params) })
+        Some(unsafe { init(inner.functions())?(inner.at(), key?, params) })
     }
 
     /// Encapsulates a secret. Returns `None` if the default provider should do so, or refuse.
     fn encapsulate(&self, ciphertext: Place, secret: Place) -> Option<()> {
         let bytes = MlKemKey::<SET>::SET.ciphertext_bytes();
-        if self.purpose != Purpose::Encapsulate || !self.inner.is_null() {
+        if self.purpose != Purpose::Encapsulate || self.inner.is_some() {
             return None;
         }
         if ciphertext.is_absent() {
@@ -161,7 +158,7 @@ impl<const SET: usize> Context<SET> {
 
     /// Decapsulates a secret. Returns `None` if the default provider should do so, or refuse.
     fn decapsulate(&self, secret: Place, ciphertext: &[u8]) -> Option<()> {
-        if self.purpose != Purpose::Decapsulate || !self.inner.is_null() {
+        if self.purpose != Purpose::Decapsulate || self.inner.is_some() {
             return None;
         }
         if secret.is_absent() {
@@ -195,16 +192,6 @@ impl<const SET: usize> Context<SET> {
     }
 }
 
-impl<const SET: usize> Drop for Context<SET> {
-    fn drop(&mut self) {
-        let free = self.default().and_then(|it| it.functions.freectx);
-        if let (Some(free), false) = (free, self.inner.is_null()) {
-            // SAFETY: the default provider's function gets its own KEM context, whose only owner is being dropped.
-            unsafe { free(self.inner) };
-        }
-    }
-}
-
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core.
 unsafe extern "C" fn newctx<const SET: usize>(provider: *mut c_void) -> *mut c_void {
@@ -212,7 +199,7 @@ unsafe extern "C" fn newctx<const SET: usize>(provider: *mut c_void) -> *mut c_v
         boxed::held(Context::<SET> {
             key: None,
             purpose: Purpose::None,
-            inner: null_mut(),
+            inner: None,
             provider: provider.cast(),
         })
     })
@@ -231,7 +218,7 @@ unsafe fn init<const SET: usize>(
         with::<Context<SET>>(context, |context| {
             context.key = Some(Key::shared(key)?);
             let given = Params::new(params.cast_mut());
-            if context.inner.is_null() && context.begin(purpose, given).is_some() {
+            if context.inner.is_none() && context.begin(purpose, given).is_some() {
                 return Some(1);
             }
             context.begin_by_default(
@@ -278,11 +265,11 @@ unsafe extern "C" fn set_ctx_params<const SET: usize>(
     unsafe {
         with::<Context<SET>>(context, |context| {
             let given = Params::new(params);
-            if context.inner.is_null() && context.is_regular(context.purpose, given) {
+            if context.inner.is_none() && context.is_regular(context.purpose, given) {
                 return Some(1);
             }
-            let (functions, inner) = context.leave()?;
-            Some(functions.set_ctx_params?(inner, params))
+            let inner = context.leave()?;
+            Some(inner.functions().set_ctx_params?(inner.at(), params))
         })
     }
 }
@@ -305,10 +292,10 @@ unsafe extern "C" fn encapsulate<const SET: usize>(
             if context.encapsulate(places[0], places[1]).is_some() {
                 return Some(1);
             }
-            let (functions, inner) = context.leave()?;
-            let encapsulate = functions.encapsulate?;
+            let inner = context.leave()?;
+            let encapsulate = inner.functions().encapsulate?;
             Some(encapsulate(
-                inner,
+                inner.at(),
                 ciphertext,
                 ciphertext_bytes,
                 secret,
@@ -343,10 +330,10 @@ unsafe extern "C" fn decapsulate<const SET: usize>(
             if context.decapsulate(place, octets).is_some() {
                 return Some(1);
             }
-            let (functions, inner) = context.leave()?;
-            let decapsulate = functions.decapsulate?;
+            let inner = context.leave()?;
+            let decapsulate = inner.functions().decapsulate?;
             Some(decapsulate(
-                inner,
+                inner.at(),
                 secret,
                 secret_bytes,
                 ciphertext,

@@ -75,7 +75,7 @@ impl<P: Pure> Context<P> {
     /// fails.
     fn replayed(&self) -> Option<Inner> {
         let inner = Inner::new(self.default()?, self.properties.as_deref())?;
-        let (functions, context) = (inner.functions(), inner.context);
+        let (functions, context) = (inner.functions(), inner.at());
         let key = || -> Option<*mut c_void> { self.key.as_ref()?.inner() };
         // SAFETY: the default provider's functions with its context and its key, and neither a name nor parameters.
         let is_there = unsafe {
@@ -112,7 +112,7 @@ impl<P: Pure> Context<P> {
                 &made
             }
         };
-        call(inner.functions(), inner.context)
+        call(inner.functions(), inner.at())
     }
 
     /// Hands the rest of the work to the default provider.

@@ -112,7 +112,7 @@ unsafe fn begin<P: Pure>(
                 None => null_mut(),
             };
             let inner = context.leave()?;
-            let is_done = init(inner.functions(), inner.context, of_default)?;
+            let is_done = init(inner.functions(), inner.at(), of_default)?;
             if is_done == 1 && key.is_some() {
                 context.key = key;
             }
@@ -316,7 +316,7 @@ unsafe extern "C" fn message_update<P: Pure, const SIGNS: bool>(
                 true => inner.functions().sign_message_update,
                 false => inner.functions().verify_message_update,
             };
-            Some(update?(inner.context, data, bytes))
+            Some(update?(inner.at(), data, bytes))
         })
     }
 }
@@ -334,7 +334,7 @@ unsafe extern "C" fn sign_message_final<P: Pure>(
         with::<Context<P>>(context, |context| {
             let inner = context.leave()?;
             let end = inner.functions().sign_message_final?;
-            Some(end(inner.context, signature, bytes, room))
+            Some(end(inner.at(), signature, bytes, room))
         })
     }
 }
@@ -346,7 +346,7 @@ unsafe extern "C" fn verify_message_final<P: Pure>(context: *mut c_void) -> c_in
     unsafe {
         with::<Context<P>>(context, |context| {
             let inner = context.leave()?;
-            Some(inner.functions().verify_message_final?(inner.context))
+            Some(inner.functions().verify_message_final?(inner.at()))
         })
     }
 }
@@ -362,7 +362,7 @@ unsafe extern "C" fn set_ctx_params<P: Pure>(context: *mut c_void, params: *mut 
                 return Some(1);
             }
             let inner = context.leave()?;
-            Some(inner.functions().set_ctx_params?(inner.context, params))
+            Some(inner.functions().set_ctx_params?(inner.at(), params))
         })
     }
 }

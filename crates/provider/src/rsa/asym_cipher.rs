@@ -18,6 +18,7 @@ use crate::abi::{Dispatch, Param, offered};
 use crate::asked;
 use crate::boxed::{self, Copied};
 use crate::caught::catching;
+use crate::default_provider::Inner;
 use crate::default_provider::functions::{Crypt, EncryptionFunctions};
 use crate::default_provider::rsa::DefaultRsa;
 use crate::error::{Reason, RsaReason};
@@ -27,7 +28,7 @@ use crate::provider::Provider;
 /// A context, as OpenSSL holds it.
 struct Context {
     /// The default provider's context, with all settings.
-    inner: *mut c_void,
+    inner: Inner<EncryptionFunctions>,
     /// The core does not tear down a provider that has a context.
     provider: *const Provider,
     key: Option<Arc<Key>>,
@@ -61,7 +62,7 @@ impl Around for Context {
     }
 
     fn inner(&self) -> *mut c_void {
-        self.inner
+        self.inner.at()
     }
 
     fn provider(&self) -> &Provider {
@@ -78,7 +79,7 @@ impl Context {
         }
         let get = self.functions()?.get_ctx_params?;
         // SAFETY: the default provider's function with its context and places that stay for the call.
-        let padding = unsafe { Padding::read(|params| get(self.inner, params)) }?;
+        let padding = unsafe { Padding::read(|params| get(self.inner.at(), params)) }?;
         place.has_room(padding.room(key.bytes())).then_some(padding)
     }
 
@@ -144,23 +145,11 @@ impl Context {
 
 impl Copied for Context {
     fn copy(&mut self) -> Option<Self> {
-        let dup = self.functions()?.dupctx?;
-        // SAFETY: the default provider copies an encryption context of its own.
-        let inner = unsafe { dup(self.inner) };
-        (!inner.is_null()).then(|| Self {
-            inner,
+        Some(Self {
+            inner: self.inner.copy()?,
             provider: self.provider,
             key: self.key.clone(),
         })
-    }
-}
-
-impl Drop for Context {
-    fn drop(&mut self) {
-        if let Some(free) = self.functions().and_then(|functions| functions.freectx) {
-            // SAFETY: the default provider frees an encryption context of its own, which nothing else uses.
-            unsafe { free(self.inner) };
-        }
     }
 }
 
@@ -172,16 +161,16 @@ unsafe extern "C" fn newctx(provider: *mut c_void) -> *mut c_void {
         // SAFETY: the core passes its provider; the default provider's `newctx` gets its context.
         let made = || unsafe {
             let default = &(*provider.cast::<Provider>()).default_rsa()?.encryption;
-            Some(default.functions.newctx?(default.context))
+            let functions = &default.functions;
+            Inner::of(functions, functions.newctx?(default.context))
         };
-        match made() {
-            Some(inner) if !inner.is_null() => boxed::held(Context {
+        made().map_or(null_mut(), |inner| {
+            boxed::held(Context {
                 inner,
                 provider: provider.cast(),
                 key: None,
-            }),
-            _ => null_mut(),
-        }
+            })
+        })
     })
 }
 
@@ -200,7 +189,7 @@ macro_rules! initializing {
                 let key = Key::shared(key);
                 with::<Context>(context, |context, inner| {
                     let of_default = key.as_ref().map_or(null_mut(), |key| key.inner);
-                    let is_done = inner.$name?(context.inner, of_default, params);
+                    let is_done = inner.$name?(context.inner.at(), of_default, params);
                     if is_done == 1 && key.is_some() {
                         context.key = key;
                     }
@@ -240,7 +229,7 @@ unsafe extern "C" fn decrypt(
     unsafe {
         with::<Context>(context, |context, inner| {
             let decrypt: Crypt = inner.decrypt?;
-            let by_default = || decrypt(context.inner, output, written, room, input, bytes);
+            let by_default = || decrypt(context.inner.at(), output, written, room, input, bytes);
             if output.is_null() || input.is_null() {
                 return Some(by_default());
             }

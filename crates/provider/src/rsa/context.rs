@@ -21,7 +21,7 @@ use crate::provider::Provider;
 /// A context, as OpenSSL holds it.
 pub(super) struct Context {
     /// The default provider's context, with all settings.
-    pub(super) inner: *mut c_void,
+    pub(super) inner: Inner,
     /// The core does not tear down a provider that has a context.
     pub(super) provider: *const Provider,
     /// The property query for hash functions.
@@ -113,7 +113,7 @@ impl Around for Context {
     }
 
     fn inner(&self) -> *mut c_void {
-        self.inner
+        self.inner.at()
     }
 
     fn provider(&self) -> &Provider {
@@ -130,7 +130,7 @@ impl Context {
     pub(super) fn settings(&self) -> Option<Settings> {
         let get = self.functions()?.get_ctx_params?;
         // SAFETY: the default provider's function with its context and places that stay for the call.
-        Settings::read(|params| unsafe { get(self.inner, params) })
+        Settings::read(|params| unsafe { get(self.inner.at(), params) })
     }
 
     /// Returns the encoding of a signature of `message`, if it can be made here. `message` is a digest, or octets if no
@@ -161,11 +161,11 @@ impl Context {
         let functions = lone.functions();
         // SAFETY: the default provider's functions with its own context and key, and the caller's place and octets.
         unsafe {
-            if functions.sign_init?(lone.context, key, params.as_ptr()) != 1 {
+            if functions.sign_init?(lone.at(), key, params.as_ptr()) != 1 {
                 return None;
             }
             Some(functions.sign?(
-                lone.context,
+                lone.at(),
                 place.octets,
                 place.bytes,
                 place.room,
@@ -189,7 +189,7 @@ impl Context {
             // SAFETY: the default provider's `sign` with its context, and the caller's place and octets.
             sign.map_or(0, |sign| unsafe {
                 sign(
-                    self.inner,
+                    self.inner.at(),
                     place.octets,
                     place.bytes,
                     place.room,
@@ -258,26 +258,14 @@ impl Copied for Context {
             Message::Ended => Message::Ended,
             Message::Here(digest) => Message::Here(digest.copy()?),
         };
-        let dup = self.functions()?.dupctx?;
-        // SAFETY: the default provider copies a signature context of its own.
-        let inner = unsafe { dup(self.inner) };
-        (!inner.is_null()).then(|| Self {
-            inner,
+        Some(Self {
+            inner: self.inner.copy()?,
             provider: self.provider,
             properties: self.properties.clone(),
             key: self.key.clone(),
             message,
             was_size_asked: self.was_size_asked,
         })
-    }
-}
-
-impl Drop for Context {
-    fn drop(&mut self) {
-        if let Some(free) = self.functions().and_then(|functions| functions.freectx) {
-            // SAFETY: the default provider frees a signature context of its own, which nothing else uses.
-            unsafe { free(self.inner) };
-        }
     }
 }
 

@@ -61,7 +61,7 @@ macro_rules! forwarding {
             // SAFETY: the core passes a context of ours, and the arguments of the default provider's function.
             unsafe {
                 $crate::rsa::default_context::with::<$context>(context, |context, inner| {
-                    Some(inner.$name?(context.inner, $($argument),+))
+                    Some(inner.$name?(context.inner.at(), $($argument),+))
                 })
             }
         })+

@@ -16,7 +16,7 @@ use crate::caught::catching;
 use crate::default_provider::functions::SignatureFunctions;
 use crate::default_provider::rsa::Digest;
 use crate::error::Reason;
-use crate::exported::{Managed as _, Place, text};
+use crate::exported::{Inner, Managed as _, Place, text};
 use crate::provider::Provider;
 
 /// Returns the functions for OpenSSL.
@@ -56,23 +56,24 @@ pub(super) fn table(inner: &SignatureFunctions) -> Vec<Dispatch> {
 unsafe extern "C" fn newctx(provider: *mut c_void, properties: *const c_char) -> *mut c_void {
     catching(null_mut(), || {
         asked::has_found_keys();
-        // SAFETY: the core passes its provider, and properties for the default provider's function.
-        let made = || unsafe {
-            let default = &(*provider.cast::<Provider>()).default_rsa()?.signature;
-            Some(default.functions.newctx?(default.context, properties))
+        // SAFETY: the core passes its provider, and properties that are null or end with a zero.
+        let (rsa, properties) = unsafe {
+            (
+                (*provider.cast::<Provider>()).default_rsa(),
+                text(properties),
+            )
         };
-        match made() {
-            Some(inner) if !inner.is_null() => boxed::held(Context {
+        let inner = rsa.and_then(|rsa| Inner::new(&rsa.signature, properties));
+        inner.map_or(null_mut(), |inner| {
+            boxed::held(Context {
                 inner,
                 provider: provider.cast(),
-                // SAFETY: the core's property query, which ends with a zero, or null.
-                properties: unsafe { text(properties) }.map(ToOwned::to_owned),
+                properties: properties.map(ToOwned::to_owned),
                 key: None,
                 message: Message::Elsewhere,
                 was_size_asked: false,
-            }),
-            _ => null_mut(),
-        }
+            })
+        })
     })
 }
 
@@ -91,7 +92,7 @@ unsafe fn init(
         let key = Key::shared(key);
         with::<Context>(context, |context, functions| {
             let of_default = key.as_ref().map_or(null_mut(), |key| key.inner);
-            let is_done = init(functions, context.inner, of_default)?;
+            let is_done = init(functions, context.inner.at(), of_default)?;
             context.message = Message::Elsewhere;
             context.was_size_asked = false;
             if is_done == 1 {
@@ -219,7 +220,7 @@ unsafe extern "C" fn sign(
             if signature.is_null() || message.is_null() {
                 let sign = inner.sign?;
                 return Some(sign(
-                    context.inner,
+                    context.inner.at(),
                     signature,
                     bytes,
                     room,
@@ -243,7 +244,7 @@ unsafe extern "C" fn digest_sign_update(
     // SAFETY: the core passes a context of ours, and data of `bytes` bytes for either hash function.
     unsafe {
         with::<Context>(context, |context, inner| match &context.message {
-            Message::Elsewhere => Some(inner.digest_sign_update?(context.inner, data, bytes)),
+            Message::Elsewhere => Some(inner.digest_sign_update?(context.inner.at(), data, bytes)),
             Message::Here(digest) => digest.update(data, bytes),
             Message::Ended => None,
         })
@@ -282,7 +283,8 @@ unsafe extern "C" fn digest_sign_final(
                         },
                         None => {}
                     }
-                    let is_done = inner.digest_sign_final?(context.inner, signature, bytes, room);
+                    let is_done =
+                        inner.digest_sign_final?(context.inner.at(), signature, bytes, room);
                     if is_done == 1 && !signature.is_null() {
                         context.provider().count_private(Computed::Here);
                     }
@@ -302,7 +304,7 @@ unsafe extern "C" fn set_ctx_params(context: *mut c_void, params: *mut Param) ->
     // SAFETY: the core passes a context of ours, and parameters, which are read after the default provider's function.
     unsafe {
         with::<Context>(context, |context, inner| {
-            let is_set = inner.set_ctx_params?(context.inner, params);
+            let is_set = inner.set_ctx_params?(context.inner.at(), params);
             let mut sets_digest = false;
             let _ = Params::new(params).each(|name, _| {
                 sets_digest |= name == b"digest";
@@ -364,7 +366,7 @@ unsafe fn described_md(
     unsafe {
         let describe = || {
             let context = context.cast::<Context>().as_ref()?;
-            Some(function(context.functions()?)?(context.inner))
+            Some(function(context.functions()?)?(context.inner.at()))
         };
         describe().unwrap_or(null())
     }
