@@ -5,8 +5,8 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 
 use super::functions::{
-    DigestFunctions, EncryptionFunctions, KdfFunctions, KemFunctions, MacFunctions,
-    SignatureFunctions,
+    DigestFunctions, EncryptionFunctions, ExchangeFunctions, KdfFunctions, KemFunctions,
+    MacFunctions, SignatureFunctions,
 };
 
 /// A context of the default provider with a single owner.
@@ -38,7 +38,7 @@ macro_rules! contexts {
     };
 }
 
-contexts!(DigestFunctions EncryptionFunctions KdfFunctions MacFunctions SignatureFunctions);
+contexts!(DigestFunctions EncryptionFunctions ExchangeFunctions KdfFunctions MacFunctions SignatureFunctions);
 
 impl Contexts for KemFunctions {
     fn free(&self) -> Option<unsafe extern "C" fn(*mut c_void)> {

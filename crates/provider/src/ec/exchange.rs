@@ -17,10 +17,11 @@ use zeroize::Zeroizing;
 use super::ours::EcKey;
 use crate::abi::{Dispatch, OPERATION_KEYEXCH, OPERATION_SIGNATURE, Param, Params, offered};
 use crate::asked::{self, InExchange};
+use crate::boxed::{self, Copied};
 use crate::caught::catching;
-use crate::default_provider::DefaultAlgorithm;
 use crate::default_provider::functions::{Describe, ExchangeFunctions};
-use crate::exported::{Key, Managed as _};
+use crate::default_provider::{DefaultAlgorithm, Inner};
+use crate::exported::{Key, Managed as _, Place};
 use crate::provider::Provider;
 
 /// The exchange's name. Keys of the default provider never ask for it.
@@ -29,7 +30,7 @@ pub(super) const NAME: &CStr = c"OARLOCK-ECDH";
 /// A context that OpenSSL holds.
 struct Exchange {
     /// The default provider's context, with the same keys and parameters.
-    inner: *mut c_void,
+    inner: Inner<ExchangeFunctions>,
     /// The core does not tear down a provider that has a context.
     provider: *const Provider,
     own: Option<Arc<Key<EcKey>>>,
@@ -47,8 +48,8 @@ pub(super) fn table(inner: &ExchangeFunctions) -> Vec<Dispatch> {
         init init,
         derive derive,
         set_peer set_peer,
-        freectx freectx,
-        dupctx dupctx,
+        freectx boxed::free::<Exchange>,
+        dupctx boxed::dup::<Exchange>,
         set_ctx_params set_ctx_params,
         settable_ctx_params settable_ctx_params,
         get_ctx_params get_ctx_params,
@@ -68,18 +69,10 @@ pub(super) extern "C" fn operation_name(operation: c_int) -> *const c_char {
     }
 }
 
-impl Exchange {
-    fn functions(&self) -> Option<&ExchangeFunctions> {
-        // SAFETY: the core does not tear down a provider that has a context.
-        unsafe { default_of(self.provider) }.map(|it| &it.functions)
-    }
-
-    /// Returns a copy that continues from the current state.
-    fn copy(&self) -> Option<Self> {
-        // SAFETY: the default provider's function gets its own context.
-        let inner = unsafe { self.functions()?.dupctx?(self.inner) };
-        (!inner.is_null()).then(|| Self {
-            inner,
+impl Copied for Exchange {
+    fn copy(&mut self) -> Option<Self> {
+        Some(Self {
+            inner: self.inner.copy()?,
             provider: self.provider,
             own: self.own.clone(),
             peer: self.peer.clone(),
@@ -87,39 +80,22 @@ impl Exchange {
             _in_exchange: InExchange::new(),
         })
     }
-
-    /// Computes the secret if the engine does so faster. Returns its length, or `None` if the default provider should
-    /// compute, or refuse.
-    ///
-    /// # Safety
-    /// `secret` is null or has room for `room` bytes.
-    unsafe fn derive(&self, secret: *mut u8, room: usize) -> Option<usize> {
-        let (own, peer) = (self.own.as_ref()?, self.peer.as_ref()?);
-        if self.has_params || !is_on_p384(own) {
-            return None;
-        }
-        let private = own.ours()?.private()?;
-        let mut made = Zeroizing::new([0; P384_BYTES]);
-        if secret.is_null() || room < made.len() {
-            return None;
-        }
-        let peer = peer.ours()?;
-        peer.with_public(|peer| private.agree(peer, &mut *made))?
-            .ok()?;
-        // SAFETY: the caller vouches for the room.
-        unsafe { secret.copy_from_nonoverlapping(made.as_ptr(), made.len()) };
-        // SAFETY: the core does not tear down a provider that has a context.
-        unsafe { &*self.provider }.count(Primitive::EcP384, Performed::Derived);
-        Some(made.len())
-    }
 }
 
-impl Drop for Exchange {
-    fn drop(&mut self) {
-        if let Some(free) = self.functions().and_then(|it| it.freectx) {
-            // SAFETY: the default provider's function gets its own context, whose only owner is being dropped.
-            unsafe { free(self.inner) };
+impl Exchange {
+    /// Returns the secret if the engine computes it faster, or `None` if the default provider should compute, or refuse.
+    fn derive(&self, place: Place) -> Option<Zeroizing<[u8; P384_BYTES]>> {
+        let (own, peer) = (self.own.as_ref()?, self.peer.as_ref()?);
+        if self.has_params || !place.has_room(P384_BYTES) || !is_on_p384(own) {
+            return None;
         }
+        let (private, peer) = (own.ours()?.private()?, peer.ours()?);
+        let mut secret = Zeroizing::new([0; P384_BYTES]);
+        peer.with_public(|peer| private.agree(peer, &mut *secret))?
+            .ok()?;
+        // SAFETY: the core does not tear down a provider that has a context.
+        unsafe { &*self.provider }.count(Primitive::EcP384, Performed::Derived);
+        Some(secret)
     }
 }
 
@@ -147,79 +123,42 @@ unsafe fn default_of<'a>(
     unsafe { (*provider).defaults.get()?.ecdh.as_ref() }
 }
 
-/// Calls `call` with a context and the default provider's functions; returns 0 if one of them is missing.
-///
-/// # Safety
-/// `context` is null or a context of ours, and no other call uses it.
-unsafe fn with(
-    context: *mut c_void,
-    call: impl FnOnce(&mut Exchange, ExchangeFunctions) -> Option<c_int>,
-) -> c_int {
-    catching(0, || {
-        // SAFETY: the caller says that `context` is null or a context of ours that no other call uses.
-        let context = unsafe { context.cast::<Exchange>().as_mut() };
-        let call = || {
-            let context = context?;
-            let functions = *context.functions()?;
-            call(context, functions)
-        };
-        call().unwrap_or(0)
-    })
-}
-
 /// # Safety
 /// `provider` is what `OSSL_provider_init` gave the core.
 unsafe extern "C" fn newctx(provider: *mut c_void) -> *mut c_void {
     catching(null_mut(), || {
         let provider = provider.cast_const().cast();
-        // SAFETY: the core passes its provider, and the default provider's function gets its own provider context.
-        let inner =
-            unsafe { default_of(provider).and_then(|it| Some(it.functions.newctx?(it.context))) };
-        match inner {
-            Some(inner) if !inner.is_null() => Box::into_raw(Box::new(Exchange {
+        // SAFETY: the core passes its provider, and the default provider's function gets its own provider context, and
+        // returns a context without another owner.
+        let inner = unsafe {
+            default_of(provider).and_then(|it| {
+                let made = it.functions.newctx?(it.context);
+                Inner::of(&it.functions, made)
+            })
+        };
+        inner.map_or(null_mut(), |inner| {
+            boxed::held(Exchange {
                 inner,
                 provider,
                 own: None,
                 peer: None,
                 has_params: false,
                 _in_exchange: InExchange::new(),
-            }))
-            .cast(),
-            _ => null_mut(),
-        }
+            })
+        })
     })
 }
 
 /// # Safety
-/// `context` is null or came from `newctx` or `dupctx`, and this is the core's last call with it.
-unsafe extern "C" fn freectx(context: *mut c_void) {
-    if !context.is_null() {
-        catching((), || {
-            // SAFETY: the exchange came from `newctx` or `dupctx`, and this is the core's last call with it.
-            drop(unsafe { Box::from_raw(context.cast::<Exchange>()) });
-        });
-    }
-}
-
-/// # Safety
-/// `context` is null or a context of ours, and no other call uses it.
-unsafe extern "C" fn dupctx(context: *mut c_void) -> *mut c_void {
-    catching(null_mut(), || {
-        // SAFETY: the core copies null, or an exchange from `newctx` or `dupctx`.
-        let copy = unsafe { context.cast::<Exchange>().as_ref() }.and_then(Exchange::copy);
-        copy.map_or(null_mut(), |copy| Box::into_raw(Box::new(copy)).cast())
-    })
-}
-
-/// # Safety
-/// As for [`dupctx`]; `key` is null or one of our keys, which is not freed during the call; `params` is null or an array that
-/// ends with [`Param::END`].
+/// As for [`boxed::dup`]; `key` is null or one of our keys, which is not freed during the call; `params` is null or an array
+/// that ends with [`Param::END`].
 unsafe extern "C" fn init(context: *mut c_void, key: *mut c_void, params: *const Param) -> c_int {
-    // SAFETY: as above; the default provider's function gets its own context and key, and the core's array.
+    // SAFETY: null or a context of ours that no other call uses, null or a key of ours; the default provider's function gets
+    // its own of both, and the core's array.
     unsafe {
-        with(context, |exchange, inner| {
-            let key = Key::<EcKey>::shared(key)?;
-            let done = inner.init?(exchange.inner, key.inner()?, params);
+        boxed::with(context, |exchange: &mut Exchange| {
+            let (key, inner) = (Key::<EcKey>::shared(key)?, &exchange.inner);
+            let done = inner.functions().init?(inner.at(), key.inner()?, params);
             exchange.has_params = !Params::new(params.cast_mut()).is_empty();
             (exchange.own, exchange.peer) = (Some(key), None);
             Some(done)
@@ -228,13 +167,14 @@ unsafe extern "C" fn init(context: *mut c_void, key: *mut c_void, params: *const
 }
 
 /// # Safety
-/// As for [`dupctx`]; `key` is null or one of our keys, which is not freed during the call.
+/// As for [`boxed::dup`]; `key` is null or one of our keys, which is not freed during the call.
 unsafe extern "C" fn set_peer(context: *mut c_void, key: *mut c_void) -> c_int {
-    // SAFETY: as above; the default provider's function gets its own context and key.
+    // SAFETY: null or a context of ours that no other call uses, null or a key of ours; the default provider's function gets
+    // its own of both.
     unsafe {
-        with(context, |exchange, inner| {
-            let key = Key::<EcKey>::shared(key)?;
-            let done = inner.set_peer?(exchange.inner, key.inner()?);
+        boxed::with(context, |exchange: &mut Exchange| {
+            let (key, inner) = (Key::<EcKey>::shared(key)?, &exchange.inner);
+            let done = inner.functions().set_peer?(inner.at(), key.inner()?);
             exchange.peer = (done == 1).then_some(key);
             Some(done)
         })
@@ -242,33 +182,42 @@ unsafe extern "C" fn set_peer(context: *mut c_void, key: *mut c_void) -> c_int {
 }
 
 /// # Safety
-/// As for [`dupctx`]; `bytes` is a place for a length, and `secret` is null or has room for `room` bytes.
+/// As for [`boxed::dup`]; `bytes` is a place for a length, and `secret` is null or has room for `room` bytes.
 unsafe extern "C" fn derive(
     context: *mut c_void,
     secret: *mut u8,
     bytes: *mut usize,
     room: usize,
 ) -> c_int {
-    // SAFETY: as above; the default provider's function gets its own context and the core's places.
+    let place = Place {
+        octets: secret,
+        bytes,
+        room,
+    };
+    // SAFETY: null or a context of ours that no other call uses; the default provider's function gets its own, and the
+    // core's places, which have room as the caller says.
     unsafe {
-        with(context, |exchange, inner| {
-            if let Some(made) = exchange.derive(secret, room) {
-                *bytes = made;
+        boxed::with(context, |exchange: &mut Exchange| {
+            if let Some(made) = exchange.derive(place) {
+                place.set(&*made);
                 return Some(1);
             }
-            Some(inner.derive?(exchange.inner, secret, bytes, room))
+            let inner = &exchange.inner;
+            Some(inner.functions().derive?(inner.at(), secret, bytes, room))
         })
     }
 }
 
 /// # Safety
-/// As for [`dupctx`]; `params` is null or an array that ends with [`Param::END`].
+/// As for [`boxed::dup`]; `params` is null or an array that ends with [`Param::END`].
 unsafe extern "C" fn set_ctx_params(context: *mut c_void, params: *mut Param) -> c_int {
-    // SAFETY: as above; the default provider's function gets its own context and the core's array.
+    // SAFETY: null or a context of ours that no other call uses; the default provider's function gets its own, and the
+    // core's array.
     unsafe {
-        with(context, |exchange, inner| {
+        boxed::with(context, |exchange: &mut Exchange| {
             exchange.has_params |= !Params::new(params).is_empty();
-            Some(inner.set_ctx_params?(exchange.inner, params))
+            let inner = &exchange.inner;
+            Some(inner.functions().set_ctx_params?(inner.at(), params))
         })
     }
 }
@@ -276,10 +225,12 @@ unsafe extern "C" fn set_ctx_params(context: *mut c_void, params: *mut Param) ->
 /// # Safety
 /// As for [`set_ctx_params`].
 unsafe extern "C" fn get_ctx_params(context: *mut c_void, params: *mut Param) -> c_int {
-    // SAFETY: as above; the default provider's function gets its own context and the core's array.
+    // SAFETY: null or a context of ours that no other call uses; the default provider's function gets its own, and the
+    // core's array.
     unsafe {
-        with(context, |exchange, inner| {
-            Some(inner.get_ctx_params?(exchange.inner, params))
+        boxed::with(context, |exchange: &mut Exchange| {
+            let inner = &exchange.inner;
+            Some(inner.functions().get_ctx_params?(inner.at(), params))
         })
     }
 }
@@ -319,7 +270,7 @@ unsafe fn described(
         let inner = context
             .cast::<Exchange>()
             .as_ref()
-            .map_or(null_mut(), |it| it.inner);
+            .map_or(null_mut(), |it| it.inner.at());
         let described = default_of(provider.cast())
             .and_then(|it| Some(describe(&it.functions)?(inner, it.context)));
         described.unwrap_or(null())

@@ -163,7 +163,7 @@ impl<O: Ours> Key<O> {
         self.ours.get()?.as_ref()?.elsewhere()
     }
 
-    fn default(&self) -> Option<&DefaultAlgorithm<KeyFunctions>> {
+    pub(crate) fn default(&self) -> Option<&DefaultAlgorithm<KeyFunctions>> {
         O::of_default(self.provider())
     }
 }

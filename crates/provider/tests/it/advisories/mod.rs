@@ -185,7 +185,7 @@ fn small_points() -> impl Iterator<Item = Vec<u8>> {
 
 /// Returns the results of a key exchange, and whether anything but zeros was written.
 fn agreed(side: &CStr, own: &Key, peer: &Key) -> ([c_int; 3], bool) {
-    let context = Context::of_key(&own, side);
+    let context = Context::of_key(own, side);
     let (mut secret, mut bytes) = ([0xa5; 100], 100);
     // SAFETY: contexts and keys are live, and the secret's place has the length passed.
     let done = unsafe {

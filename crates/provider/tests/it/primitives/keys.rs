@@ -119,6 +119,9 @@ impl Context {
     }
 }
 
+/// The name and the octets of an exported parameter.
+type Exported = (Vec<u8>, Vec<u8>);
+
 impl Key {
     /// Creates a key of a type from the values of an export; also returns the call's result.
     pub fn of(name: &CStr, side: &CStr, selection: c_int, mut values: Values) -> (c_int, Self) {
@@ -177,7 +180,7 @@ impl Key {
     }
 
     /// Exports the selected parts; returns the call's result, and the names and octets.
-    pub fn exported(&self, selection: c_int) -> (c_int, Vec<(Vec<u8>, Vec<u8>)>) {
+    pub fn exported(&self, selection: c_int) -> (c_int, Vec<Exported>) {
         let (mut params, mut all) = (null_mut(), Vec::new());
         // SAFETY: the key is live; the array is terminated, has data of the lengths that it declares, and is freed once.
         let done = unsafe {
