@@ -33,10 +33,10 @@ thread_local! {
 /// The exchanges in progress of keys that are managed here.
 static EXCHANGES: AtomicUsize = AtomicUsize::new(0);
 
-/// Who OpenSSL may be looking for keys for.
+/// The reason why OpenSSL may look for keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Seeker {
-    /// Nobody that needs a hidden key management.
+    /// None that needs a hidden key management.
     Other,
     /// The operation that it asked for immediately before.
     Operation,
@@ -44,7 +44,7 @@ pub(crate) enum Seeker {
     KeyHere,
 }
 
-/// Notes that OpenSSL asks for an operation. Returns who it may be looking for keys for.
+/// Notes that OpenSSL asks for an operation. Returns the reason why it may look for keys.
 pub(crate) fn seeker(provider: *const c_void, operation: c_int) -> Seeker {
     let uses_keys = matches!(operation, OPERATION_SIGNATURE | OPERATION_ASYM_CIPHER);
     // The operation is looked for first.

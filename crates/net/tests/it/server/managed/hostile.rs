@@ -47,7 +47,7 @@ async fn pause() {
     tokio::time::sleep(Duration::from_millis(5)).await;
 }
 
-/// Several clients have RSA-4096 keys made without pause. A victim signs meanwhile, and makes and rotates keys of its own.
+/// Several clients have RSA-4096 keys made without pause. A victim signs in the meantime, and makes and rotates keys of its own.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flood_of_rsa_keys_harms_no_neighbour() {
     const MALLORIES: [&str; 3] = ["mallory-1", "mallory-2", "mallory-3"];
