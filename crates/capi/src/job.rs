@@ -6,7 +6,7 @@ use std::ptr;
 use std::time::{Duration, Instant};
 
 use oarlock::Error;
-use oarlock::job::{CompletionQueue, Job, JobOptions, Order, Priority, Start};
+use oarlock::job::{CompletionQueue, Job, JobOptions, Order, Priority, QueueFull, Start};
 use zeroize::Zeroizing;
 
 use crate::accelerator::free;
@@ -110,6 +110,10 @@ pub(crate) unsafe fn submitted(
         result: None,
     })?;
     Ok(())
+}
+
+pub(crate) fn queue_full<R>(full: QueueFull<R>) -> Failure {
+    Failure::from(Error::from(full))
 }
 
 /// See `oarlock.h`.

@@ -13,8 +13,8 @@ use crate::accelerator::{free_shared, made};
 use crate::buffers::{Room, input, place, text};
 use crate::failure::{Failure, call};
 use crate::handles::{Handle, ManyCalls, Object};
-use crate::job::{self, AnyJob, submitted};
-use crate::rsa::{queue_full, signature_scheme_named};
+use crate::job::{self, AnyJob, queue_full, submitted};
+use crate::rsa::signature_scheme_named;
 use crate::schemes::{computing, submitting, submitting_verification, verifying};
 
 impl Object for AcceleratedKey {

@@ -258,10 +258,6 @@ submitting_verification!(oarlock_rsa_submit_verify(
     signature_scheme
 ));
 
-pub(crate) fn queue_full<R>(full: QueueFull<R>) -> Failure {
-    Failure::from(oarlock::Error::from(full))
-}
-
 /// See `oarlock.h`.
 ///
 /// # Safety

@@ -104,7 +104,7 @@ macro_rules! submitting {
                         $crate::job::options($options)?,
                     )
                 };
-                let job = $job.map_err($crate::rsa::queue_full)?;
+                let job = $job.map_err($crate::job::queue_full)?;
                 Ok(job.map(|made| Ok($result(made))))
             };
             // SAFETY: the caller says that it owns `job`, or it is NULL.
@@ -147,7 +147,7 @@ macro_rules! submitting_verification {
                 };
                 let job = public
                     .submit_verify(scheme, message, signature, options)
-                    .map_err($crate::rsa::queue_full)?;
+                    .map_err($crate::job::queue_full)?;
                 Ok(job.map(|()| Ok($crate::job::Bytes::default())))
             };
             // SAFETY: the caller of `submit_verify` says that it owns `job`, or it is NULL.

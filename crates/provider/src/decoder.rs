@@ -16,7 +16,6 @@ use crate::abi::{Dispatch, Param, SELECT_PRIVATE_KEY, decoder_function};
 use crate::caught::catching;
 use crate::default_provider::functions::Callback;
 use crate::error::Reason;
-use crate::exported::{Managed, free};
 use crate::provider::{BioGets, BioRead, Provider};
 
 /// Returns OpenSSL's table for the first step.
@@ -25,8 +24,11 @@ pub(crate) fn pem_table() -> Vec<Dispatch> {
 }
 
 /// A key that a file stands for.
-pub(crate) trait Referred: Managed {
+pub(crate) trait Referred {
     const NAME: &CStr;
+
+    /// Frees a key that was not taken.
+    const FREE: unsafe extern "C" fn(*mut c_void);
 
     /// Makes the key of a reference; returns null for a key of another type.
     fn made(provider: &Provider, reference: &Reference) -> *mut c_void;
@@ -153,7 +155,7 @@ unsafe extern "C" fn key_of_der<K: Referred>(
             ];
             let is_taken = callback(params.as_ptr(), argument);
             // `load` leaves null here.
-            free::<K>(place.read());
+            (K::FREE)(place.read());
             is_taken
         }
     })

@@ -9,8 +9,8 @@ use oarlock::rsa::{AcceleratedRsa, Base, ByteOrder};
 use crate::buffers::input;
 use crate::failure::{Failure, call};
 use crate::handles::Handle;
-use crate::job::{AnyJob, submitted};
-use crate::rsa::{encryption_scheme, queue_full, signature_scheme};
+use crate::job::{AnyJob, queue_full, submitted};
+use crate::rsa::{encryption_scheme, signature_scheme};
 
 /// Defines calls that submit a request with a private key.
 macro_rules! requesting {
@@ -33,8 +33,9 @@ macro_rules! requesting {
             let request = || {
                 // SAFETY: the caller says that the name is NULL or ends with a NUL, and that the octets are NULL or
                 // `octets_bytes` long.
-                let ($scheme, $octets) =
-                    unsafe { ($parse($scheme)?, input($octets, octets_bytes, $what)?) };
+                let ($scheme, $octets) = unsafe {
+                    ($parse($scheme)?, input($octets, octets_bytes, $what)?)
+                };
                 let private = private.shared()?;
                 let $private = private.key();
                 Ok($request?)

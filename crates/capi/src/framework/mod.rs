@@ -19,8 +19,7 @@ use crate::algorithms::named;
 use crate::buffers::{Room, bytes_of_text, input, output, place, text, value};
 use crate::failure::{Code, Failure, call};
 use crate::handles::{Handle, ManyCalls, Object};
-use crate::job::{AnyJob, Outcome, submitted};
-use crate::rsa::queue_full;
+use crate::job::{AnyJob, Outcome, queue_full, submitted};
 
 impl Object for Framework {
     const KIND: u64 = 9;

@@ -14,7 +14,7 @@ use super::context::Context;
 use super::ours::EcKey;
 use crate::decoder::Referred;
 use crate::error::Reason;
-use crate::exported::{Key, Place};
+use crate::exported::{Key, Place, free};
 use crate::provider::Provider;
 use crate::signer::WRONG_ANSWER;
 
@@ -23,6 +23,7 @@ pub(super) type Remote = crate::remote::Remote<EcPublicKey>;
 
 impl Referred for Key<EcKey> {
     const NAME: &CStr = c"EC";
+    const FREE: unsafe extern "C" fn(*mut c_void) = free::<Self>;
 
     fn made(provider: &Provider, reference: &Reference) -> *mut c_void {
         let key = || {

@@ -13,7 +13,7 @@ use super::default_context::Around;
 use super::keymgmt::Key;
 use crate::decoder::Referred;
 use crate::error::Reason;
-use crate::exported::Place;
+use crate::exported::{Place, free};
 use crate::provider::Provider;
 use crate::signer::WRONG_ANSWER;
 
@@ -22,6 +22,7 @@ pub(super) type Remote = crate::remote::Remote<RsaPublicKey>;
 
 impl Referred for Key {
     const NAME: &CStr = c"RSA";
+    const FREE: unsafe extern "C" fn(*mut c_void) = free::<Self>;
 
     fn made(provider: &Provider, reference: &Reference) -> *mut c_void {
         let (Some(key), Some(default)) = (reference.key().as_rsa(), provider.default_rsa()) else {
