@@ -35,7 +35,8 @@ pub fn compute<T: Send>(py: Python<'_>, bytes: usize, work: impl FnOnce() -> T +
 }
 
 /// Does `work` for each item, on several CPUs if all of them take as long as sealing `bytes` bytes and that pays for waking a
-/// thread.
+/// thread. Each thread begins with a part of its own, so neighbouring items, which may write to one huge page that the system
+/// has yet to clear, go to one thread.
 pub fn each<T: Send>(
     accelerator: &Accelerator,
     bytes: usize,
@@ -49,12 +50,21 @@ pub fn each<T: Send>(
         .into_iter()
         .map(|item| Mutex::new(Some(item)))
         .collect();
-    let next = AtomicUsize::new(0);
-    accelerator.work_together(accelerator.parallelism() - 1, &|| {
-        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let item = item.lock().unwrap_or_else(PoisonError::into_inner).take();
-            if let Some(item) = item {
-                work(item);
+    let threads = accelerator.parallelism();
+    let parts: Vec<_> = items
+        .chunks(items.len().div_ceil(threads).max(1))
+        .map(|part| (part, AtomicUsize::new(0)))
+        .collect();
+    let next_part = AtomicUsize::new(0);
+    accelerator.work_together(threads - 1, &|| {
+        let first = next_part.fetch_add(1, Ordering::Relaxed) % parts.len().max(1);
+        let (before, after) = parts.split_at(first);
+        for (part, next) in after.iter().chain(before) {
+            while let Some(item) = part.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let item = item.lock().unwrap_or_else(PoisonError::into_inner).take();
+                if let Some(item) = item {
+                    work(item);
+                }
             }
         }
     });

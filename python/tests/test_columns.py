@@ -186,6 +186,31 @@ def test_nonces_that_repeat(rng):
     oarlock.seal_many(keys[:2], [b"v"] * 2, nonces=[bytes(12)] * 2, algorithm="AESGCM")
 
 
+def test_nonces_that_repeat_in_a_long_column(rng):
+    # Several parts, which threads hash and sort.
+    rows = 300_000
+    aead = oarlock.AESGCM(bytes(16))
+    values = numpy.zeros((rows, 1), numpy.uint8)
+    nonces = numpy.frombuffer(rng.randbytes(12 * rows), numpy.uint8).reshape(rows, 12).copy()
+    assert not oarlock.seal_many(aead, values, nonces=nonces).errors
+    for first, second in ((150_000, 299_999), (7, 250_000), (200_000, 200_001), (0, 200_000)):
+        nonces[second] = nonces[first]
+        if second == 200_000:
+            # Three rows have this nonce by now.
+            nonces[200_001] = nonces[first]
+        with pytest.raises(ValueError, match=f"rows {first} and {second} have"):
+            oarlock.seal_many(aead, values, nonces=nonces)
+    nonces[:] = 0
+    with pytest.raises(ValueError, match="rows 0 and 1 have"):
+        oarlock.seal_many(aead, values, nonces=nonces)
+    keys = numpy.zeros((rows, 16), numpy.uint8)
+    keys[:, :4] = numpy.arange(rows, dtype=">u4").view(numpy.uint8).reshape(rows, 4)[::-1]
+    assert not oarlock.seal_many(keys, values, nonces=nonces, algorithm="AESGCM").errors
+    keys[123_456] = keys[99]
+    with pytest.raises(ValueError, match="rows 99 and 123456 have"):
+        oarlock.seal_many(keys, values, nonces=nonces, algorithm="AESGCM")
+
+
 def test_nonces_that_are_made():
     made = [oarlock.seal_many(oarlock.AESGCM(bytes(16)), [b""] * 5000).nonces.to_pylist() for _ in range(3)]
     assert len({nonce for column in made for nonce in column}) == 15_000

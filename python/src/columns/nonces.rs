@@ -1,6 +1,9 @@
 //! Nonces of a column: made here, or given and then checked, because two messages under one nonce and key reveal the
 //! exclusive or of both, and GCM's authentication key (SP 800-38D, 8).
 
+use std::hash::{BuildHasher as _, Hash, RandomState};
+use std::sync::{Mutex, PoisonError};
+
 use arrow_array::FixedSizeBinaryArray;
 use arrow_buffer::Buffer;
 use oarlock::Error;
@@ -46,38 +49,78 @@ pub fn made(rows: usize) -> PyResult<FixedSizeBinaryArray> {
 
 /// Refuses a call in which two rows have the same nonce and key.
 pub fn check_unique(call: &Call<'_>) -> Result<(), Error> {
-    let rows = call.values.rows();
-    let of_row = |row: usize| match call.keys {
-        Keys::One(_) => (&[][..], call.nonces.get(row).unwrap_or(&[])),
-        Keys::Each(keys, _) => (
-            keys.get(row).unwrap_or(&[]),
-            call.nonces.get(row).unwrap_or(&[]),
-        ),
+    let of_row = |row: usize| -> Option<(&[u8], &[u8])> {
+        let key = match call.keys {
+            Keys::One(_) => &[][..],
+            Keys::Each(keys, _) => keys.get(row)?,
+        };
+        call.values.get(row)?;
+        Some((key, call.nonces.get(row)?))
     };
+    let rows = call.values.rows();
     // Most columns of nonces are counters.
-    if (1..rows).all(|row| of_row(row - 1) < of_row(row)) {
+    if (1..rows).all(|row| matches!((of_row(row - 1), of_row(row)), (Some(a), Some(b)) if a < b)) {
         return Ok(());
     }
-    let mut used = reserved(rows)
-        .map_err(|_| Error::InvalidInput(format!("no memory to compare {rows} nonces")))?;
-    let is_used = |row: &usize| {
-        let has_key = match call.keys {
-            Keys::One(_) => true,
-            Keys::Each(keys, _) => keys.get(*row).is_some(),
-        };
-        has_key && call.values.get(*row).is_some() && call.nonces.get(*row).is_some()
-    };
-    used.extend((0..rows).filter(is_used));
-    used.sort_unstable_by(|a, b| of_row(*a).cmp(&of_row(*b)).then(a.cmp(b)));
-    let twice = used
-        .windows(2)
-        .filter(|pair| of_row(pair[0]) == of_row(pair[1]))
-        .min_by_key(|pair| pair[1]);
-    match twice {
+    match first_repeated(rows, of_row)? {
         None => Ok(()),
-        Some(pair) => Err(Error::InvalidInput(format!(
-            "rows {} and {} have the same nonce and key",
-            pair[0], pair[1]
+        Some((first, second)) => Err(Error::InvalidInput(format!(
+            "rows {first} and {second} have the same nonce and key"
         ))),
     }
+}
+
+/// Returns the first row whose value occurred in a row before, behind the first row with that value. Rows without a value do
+/// not count.
+///
+/// Sorting hashes takes an eighth of the time of sorting values by reference, and keeps no copies of keys. The hash has a
+/// secret of its own, so no choice of values makes many of them equal.
+fn first_repeated<V: Eq + Hash>(
+    rows: usize,
+    of_row: impl Fn(usize) -> Option<V> + Sync,
+) -> Result<Option<(usize, usize)>, Error> {
+    let accelerator = accelerator().map_err(|_| Error::Cancelled)?;
+    let mut hashes = reserved(rows)
+        .map_err(|_| Error::InvalidInput(format!("no memory to compare {rows} nonces")))?;
+    // A hash, and below it the row.
+    hashes.resize(rows, 0_u128);
+    let cost = rows * NONCE_BYTES;
+    let hasher = RandomState::new();
+    let chunks = hashes.chunks_mut(PART_ROWS).enumerate().collect();
+    each(
+        accelerator,
+        cost,
+        chunks,
+        |(chunk, hashes): (usize, &mut [u128])| {
+            for (row, hash) in (chunk * PART_ROWS..).zip(hashes) {
+                // A row without a value has a hash of its own.
+                let value = of_row(row).ok_or(row);
+                *hash = u128::from(hasher.hash_one(value)) << 64 | row as u128;
+            }
+        },
+    );
+    let mut parts = vec![&mut hashes[..]];
+    while parts.len() < accelerator.parallelism() && parts[0].len() > PART_ROWS {
+        let halves = Mutex::new(Vec::new());
+        each(accelerator, cost, parts, |part| {
+            let middle = part.len() / 2;
+            part.select_nth_unstable(middle);
+            let (low, high) = part.split_at_mut(middle);
+            let mut halves = halves.lock().unwrap_or_else(PoisonError::into_inner);
+            halves.extend([low, high]);
+        });
+        parts = halves.into_inner().unwrap_or_else(PoisonError::into_inner);
+    }
+    each(accelerator, cost, parts, |part| part.sort_unstable());
+    let row_of = |hash: &u128| *hash as u64 as usize;
+    let groups = hashes.chunk_by(|a, b| a >> 64 == b >> 64);
+    let repeated = groups.filter(|group| group.len() > 1).filter_map(|group| {
+        (1..group.len()).find_map(|at| {
+            let value = of_row(row_of(&group[at]))?;
+            let mut before = group[..at].iter().map(row_of);
+            let first = before.find(|row| of_row(*row).as_ref() == Some(&value))?;
+            Some((first, row_of(&group[at])))
+        })
+    });
+    Ok(repeated.min_by_key(|(_, second)| *second))
 }
