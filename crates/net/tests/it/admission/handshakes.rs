@@ -144,7 +144,8 @@ async fn a_flood_from_many_networks_displaces_no_slow_handshake() {
 #[tokio::test]
 async fn connections_without_a_byte_displace_no_handshake_that_has_begun() {
     const SILENT: u64 = 15;
-    let acts: [(&str, fn(Socket) -> Option<Socket>); 4] = [
+    type Act = fn(Socket) -> Option<Socket>;
+    let acts: [(&str, Act); 4] = [
         ("closed", |_| None),
         ("half closed", |socket| {
             socket.shutdown(Shutdown::Write).unwrap();
