@@ -157,7 +157,7 @@ pub(super) fn run(command: &Command) -> Result<(), Failure> {
     | Command::Enable { target }) = command;
     let id = &target.id;
     let options = CallOptions {
-        timeout: target.access.longer_timeout(),
+        timeout: target.access.own_timeout(),
         ..CallOptions::default()
     };
     let servers = std::slice::from_ref(&target.remote);

@@ -63,9 +63,10 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// Returns the limit of `--timeout`, if that is more than its default.
-    fn longer_timeout(&self) -> Option<Duration> {
-        (self.timeout > TIMEOUT_DEFAULT).then(|| Duration::from_secs(self.timeout.into()))
+    /// Returns the limit of `--timeout`, if that is not its default.
+    fn own_timeout(&self) -> Option<Duration> {
+        let seconds = self.timeout.max(1);
+        (seconds != TIMEOUT_DEFAULT).then(|| Duration::from_secs(seconds.into()))
     }
 
     /// Connects to the first of `servers` that answers, and has `ask` use it.

@@ -26,7 +26,7 @@ use super::config::ID_BYTES_MAX;
 use super::dispatch::{Answered, Output, Refusal};
 use super::keys::{Change, KeyStore, Kind, Made, Room, is_new_id};
 use super::outbox::{Outgoing, REPLY_BYTES};
-use super::service::{Caller, NOTED_BYTES_MAX, Shared, kept, no_space};
+use super::service::{Caller, NOTED_BYTES_MAX, Shared, kept, no_space, stranger};
 use super::{list, operation};
 use crate::proto::{self, manage_key_request};
 use crate::tls::Identity;
@@ -264,10 +264,6 @@ impl Shared {
                 "the id is not one for a new key",
             ));
         }
-        if !manager.store.is_managed() {
-            let what = "this server has no managed directory, so no client changes its keys";
-            return Err(Refusal::new(Code::FailedPrecondition, what));
-        }
         let cost = match change {
             Change::Create(kind) => kind.cost(),
             _ => 1,
@@ -288,7 +284,9 @@ impl Shared {
             return Err(Refusal::new(Code::Cancelled, what));
         }
         // The wait may have been long.
-        self.renew(caller);
+        if !self.renew(caller) {
+            return Err(stranger(&identity));
+        }
         self.check_right(caller, asked)?;
         let asked_id = id.clone();
         let keys = in_background(caller, &manager.store, move |store, room| {
@@ -343,6 +341,10 @@ impl Shared {
         let checked = in_background(caller, &self.manager.store, move |store, room| {
             // Its operator or another server may have changed the file.
             store.refresh();
+            if !store.is_managed() {
+                let what = "this server has no managed directory, so no client changes its keys";
+                return Err(Refusal::new(Code::FailedPrecondition, what));
+            }
             change.check(&id, &store.current(), room)
         });
         checked.await

@@ -249,7 +249,7 @@ impl KeyStore {
         }
     }
 
-    /// Whether clients may change keys at all.
+    /// Whether clients may change keys at all. Blocks while files are read.
     pub(in crate::server) fn is_managed(&self) -> bool {
         self.state().managed_folder().is_some()
     }
@@ -515,7 +515,7 @@ mod tests {
 
     /// A file is copied back while its key is disabled, as from a backup.
     #[test]
-    fn a_disabled_key_stays_so_beside_a_copy() {
+    fn a_disabled_key_stays_so_next_to_a_copy() {
         let (folder, configs, store) = managed();
         create(&store, "web").unwrap();
         let path = folder.path().join("web.pem");

@@ -47,7 +47,7 @@ async fn pause() {
     tokio::time::sleep(Duration::from_millis(5)).await;
 }
 
-/// Several clients have RSA-4096 keys made without pause. A victim signs in the meantime, and makes and rotates keys of its own.
+/// Several clients have RSA-4096 keys made without pause. A victim signs, and makes and rotates keys of its own.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flood_of_rsa_keys_harms_no_neighbour() {
     const MALLORIES: [&str; 3] = ["mallory-1", "mallory-2", "mallory-3"];
@@ -120,18 +120,22 @@ async fn a_client_that_goes_makes_no_key() {
     served.server.stop().await;
 }
 
-/// The right is withdrawn while the key is generated.
+/// The right is withdrawn while the key is generated: that to make keys, or all that the client has.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_right_that_is_withdrawn_makes_no_key() {
-    let served = Served::start().await;
-    let (id, call) = slow(&served.admin).await;
-    let without = CLIENTS.replace("\"create\", \"rotate\", \"disable\", \"enable\", ", "");
-    let config = served.home.managed(&format!("{OFTEN}{without}"));
-    served.server.reload(&config).unwrap();
-    let refused = call.await.unwrap().unwrap_err();
-    assert_eq!(refused.code, Code::PermissionDenied, "{refused}");
-    assert!(!names(&served.keys()).contains(&format!("{id}.pem")));
-    served.server.stop().await;
+    let managing = "\"create\", \"rotate\", \"disable\", \"enable\", ";
+    let without = CLIENTS.replace(managing, "");
+    let nobody = CLIENTS.replace("\"admin\"", "\"nobody\"");
+    for clients in [without, nobody] {
+        let served = Served::start().await;
+        let (id, call) = slow(&served.admin).await;
+        let config = served.home.managed(&format!("{OFTEN}{clients}"));
+        served.server.reload(&config).unwrap();
+        let refused = call.await.unwrap().unwrap_err();
+        assert_eq!(refused.code, Code::PermissionDenied, "{refused}");
+        assert!(!names(&served.keys()).contains(&format!("{id}.pem")));
+        served.server.stop().await;
+    }
 }
 
 /// A server that drains makes no more keys.
