@@ -1,12 +1,14 @@
 //! Everything that is offered, except ciphers: lists by operation.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr::null;
 
 use crate::abi::{
     Algorithm, Dispatch, OPERATION_ASYM_CIPHER, OPERATION_DECODER, OPERATION_KDF, OPERATION_KEM,
     OPERATION_KEYEXCH, OPERATION_KEYMGMT, OPERATION_MAC, OPERATION_SIGNATURE,
 };
 use crate::asked::Seeker;
+use crate::default_provider::functions::KeyFunctions;
 
 /// The lists. Each ends with [`Algorithm::END`], and none changes once the core has seen it.
 pub(crate) struct Offered {
@@ -63,22 +65,30 @@ impl Offered {
         lists.find(|(of, _)| *of == operation).map(|(_, list)| list)
     }
 
-    /// Adds the management of keys that stay with the default provider. Returns the place of its table.
+    /// Adds the management of keys that stay with the default provider. If it is hidden, `operation_name` tells the names of
+    /// operations, and notes that OpenSSL is about to look for it again ([`asked::has_key`](crate::asked::has_key)). Returns
+    /// the place of its table.
     pub(crate) fn add_keys(
         &mut self,
         names: *const c_char,
-        table: Vec<Dispatch>,
+        mut table: Vec<Dispatch>,
+        operation_name: extern "C" fn(c_int) -> *const c_char,
     ) -> *const Dispatch {
-        let place = table.as_ptr();
         if self.hides_keys {
-            self.sought.push(Algorithm::of_keys(names, place));
+            table.retain(|it| it.id != KeyFunctions::query_operation_name);
+            let entry = Dispatch {
+                id: KeyFunctions::query_operation_name,
+                function: operation_name as *const c_void,
+            };
+            table.insert(0, entry);
+            self.sought.push(Algorithm::of_keys(names, table.as_ptr()));
             self.tables.push(table);
         } else {
             self.add(OPERATION_KEYMGMT, table, |table| {
                 Algorithm::of_keys(names, table)
             });
         }
-        place
+        self.tables.last().map_or(null(), |table| table.as_ptr())
     }
 
     /// Whether the management of keys that stay with the default provider is in no public list.

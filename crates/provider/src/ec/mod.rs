@@ -23,26 +23,19 @@ use self::ours::EcKey;
 use crate::abi::{Algorithm, OPERATION_DECODER, OPERATION_SIGNATURE};
 use crate::decoder;
 use crate::default_provider::Defaults;
-use crate::default_provider::functions::KeyFunctions;
 use crate::exported::{self, Key};
 use crate::offered::Offered;
 use crate::provider::Provider;
 
 /// Adds keys and signatures together, or neither.
 pub(crate) fn offer(provider: &Provider, defaults: &Defaults, offered: &mut Offered) {
-    let (Some(keys), Some(ecdsa)) = (&defaults.ec, &defaults.ecdsa) else {
+    let (Some(keys), Some(ecdsa), Some(ecdh)) = (&defaults.ec, &defaults.ecdsa, &defaults.ecdh)
+    else {
         return;
     };
-    let mut table = exported::table::<EcKey>(&keys.functions);
-    let ecdh = defaults.ecdh.as_ref().filter(|_| offered.hides_keys());
-    if ecdh.is_some() {
-        let mut entries = table.iter_mut();
-        if let Some(entry) = entries.find(|it| it.id == KeyFunctions::query_operation_name) {
-            entry.function = exchange::operation_name as *const std::ffi::c_void;
-        }
-    }
-    let management = offered.add_keys(keys.names, table);
-    if let Some(ecdh) = ecdh {
+    let table = exported::table::<EcKey>(&keys.functions);
+    let management = offered.add_keys(keys.names, table, exchange::operation_name);
+    if offered.hides_keys() {
         let table = exchange::table(&ecdh.functions);
         offered.add_exchange(exchange::NAME, table, keys.names, management);
     }

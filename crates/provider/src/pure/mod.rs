@@ -18,9 +18,13 @@ mod ed25519;
 mod ml_dsa;
 mod signature;
 
+use std::ffi::{c_char, c_int};
+use std::ptr::null;
+
 use oarlock_engine::Primitive;
 
 use crate::abi::{Algorithm, OPERATION_SIGNATURE};
+use crate::asked;
 use crate::default_provider::functions::SignatureFunctions;
 use crate::default_provider::{DefaultAlgorithm, Defaults};
 use crate::exported::{self, Ours};
@@ -62,9 +66,19 @@ fn offer_one<P: Pure>(defaults: &Defaults, offered: &mut Offered) {
         return;
     };
     let table = exported::table::<P>(&keys.functions);
-    offered.add_keys(keys.names, table);
+    offered.add_keys(keys.names, table, operation_name);
     let table = signature::table::<P>(&signatures.functions);
     offered.add(OPERATION_SIGNATURE, table, |table| {
         Algorithm::accelerated(signatures.names, table)
     });
+}
+
+/// Names the operations of a hidden key that is managed here: of an Ed25519 key, since OpenSSL has had ML-DSA only since keys
+/// are in no need of hiding.
+extern "C" fn operation_name(operation: c_int) -> *const c_char {
+    asked::has_key();
+    match operation {
+        OPERATION_SIGNATURE => c"ED25519".as_ptr(),
+        _ => null(),
+    }
 }

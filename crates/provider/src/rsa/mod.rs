@@ -31,10 +31,13 @@ mod private_op;
 mod remote;
 mod signature;
 
+use std::ffi::{c_char, c_int};
+
 use self::keymgmt::Rsa;
 use crate::abi::{
     Algorithm, OPERATION_ASYM_CIPHER, OPERATION_DECODER, OPERATION_KEYMGMT, OPERATION_SIGNATURE,
 };
+use crate::asked;
 use crate::decoder;
 use crate::default_provider::rsa::DefaultRsa;
 use crate::exported;
@@ -47,6 +50,7 @@ pub(crate) fn offer(provider: &Provider, default: &DefaultRsa, offered: &mut Off
     offered.add_keys(
         rsa.names,
         exported::table::<Rsa<{ keymgmt::RSA }>>(&rsa.functions),
+        operation_name,
     );
     // Never hidden: PSS keys sign by the RSA signature, and OpenSSL does not fetch that again once it was found for RSA
     // keys.
@@ -78,4 +82,10 @@ pub(crate) fn offer(provider: &Provider, default: &DefaultRsa, offered: &mut Off
             Algorithm::of(rsa.names, decoder::DER_PROPERTIES, table)
         });
     }
+}
+
+/// Names the operations of a key that is managed here.
+extern "C" fn operation_name(_operation: c_int) -> *const c_char {
+    asked::has_key();
+    c"RSA".as_ptr()
 }

@@ -2,8 +2,9 @@
 
 mod calls;
 mod commands;
-mod exchange;
+
 pub mod keys;
+mod managed;
 mod wycheproof;
 
 use std::ffi::c_void;

@@ -1,4 +1,4 @@
-//! ECDH by keys that libssl and other callers have this provider manage, in a program of its own.
+//! Operations of keys that libssl and other callers have this provider manage, in programs of their own.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -12,7 +12,7 @@ use crate::rsa::commands::Place;
 fn secrets_are_as_stock() {
     let place = Place::new();
     let program = compiled("exchange", place.folder.path());
-    let hides_keys = libcrypto().release() < (3, 2) && libcrypto().has(&[[3, 0, 8], [3, 1, 0]]);
+    let hides_keys = hides_keys();
     for (curve, bytes) in [
         ("P-256", 32),
         ("P-384", 48),
@@ -47,4 +47,25 @@ fn secrets_are_as_stock() {
         let expected = ["agreed", "managed"].map(|it| format!("{it} by {manager}"));
         assert!(seen.iter().eq(&expected), "{curve}: {seen:?}");
     }
+}
+
+/// Signatures and decryptions by keys that this provider manages, while libcrypto forgets how it found them.
+#[test]
+fn keys_here_outlive_the_search_for_their_management() {
+    let place = Place::new();
+    let program = compiled("forgotten", place.folder.path());
+    let [stock, ours] = [None, Some(&place.accelerated)].map(|conf| {
+        let output = run(with_conf(&mut Command::new(&program), conf));
+        assert!(output.status.success(), "{output:?}");
+        [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap())
+    });
+    assert_eq!(ours[0], stock[0]);
+    assert_eq!(stock[0].matches(": signed 1, valid 1").count(), 60);
+    let managed = ours[1].matches("by oarlock").count();
+    assert_eq!(managed, if hides_keys() { 3 } else { 0 }, "{}", ours[1]);
+}
+
+/// Whether the provider shows the management of keys only to searches that need it.
+fn hides_keys() -> bool {
+    libcrypto().release() < (3, 2) && libcrypto().has(&[[3, 0, 8], [3, 1, 0]])
 }
