@@ -2,7 +2,6 @@
 
 mod calls;
 mod commands;
-
 pub mod keys;
 mod managed;
 mod wycheproof;
