@@ -2,7 +2,7 @@
 
 use age::secrecy::SecretString;
 use age::{Identity, Recipient, scrypt, ssh, x25519};
-use oarlock_file::age::hybrid;
+use oarlock_file::age::{WORK_FACTOR, WORK_FACTOR_MAX, hybrid};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use zeroize::Zeroizing;
@@ -45,7 +45,10 @@ pub fn identities(
         }
     }
     if let Some(passphrase) = passphrase {
-        identities.push(Box::new(scrypt::Identity::new(secret(&passphrase))));
+        let mut identity = scrypt::Identity::new(secret(&passphrase));
+        // The crate's own limit depends on the speed of this machine.
+        identity.set_max_work_factor(WORK_FACTOR_MAX);
+        identities.push(Box::new(identity));
     }
     Ok(identities)
 }
@@ -92,7 +95,9 @@ pub fn recipients(
         }
     }
     if let Some(passphrase) = passphrase {
-        recipients.push(Box::new(scrypt::Recipient::new(secret(&passphrase))));
+        let mut recipient = scrypt::Recipient::new(secret(&passphrase));
+        recipient.set_work_factor(WORK_FACTOR);
+        recipients.push(Box::new(recipient));
     }
     Ok(recipients)
 }

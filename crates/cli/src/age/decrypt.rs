@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
 use age::{Identity, scrypt, ssh, x25519};
-use oarlock_file::age::{CHUNK_BYTES, Decryptor, Header, SEALED_CHUNK_BYTES, armored, hybrid};
+use oarlock_file::age::{
+    CHUNK_BYTES, Decryptor, Header, SEALED_CHUNK_BYTES, WORK_FACTOR_MAX, armored, hybrid,
+};
 use oarlock_file::{Error, Range, Waiting};
 use zeroize::Zeroizing;
 
 use super::job::{self, Call, Content, Destination, Hands};
-use super::keys::{KEY_FILE_BYTES_MAX, WORK_FACTOR_MAX};
+use super::keys::KEY_FILE_BYTES_MAX;
 #[cfg(feature = "servers")]
 use super::remote::Remote;
 use super::report::Outcome;

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use age::{Recipient, scrypt};
-use oarlock_file::age::{Encryptor, armored};
+use oarlock_file::age::{Encryptor, WORK_FACTOR, armored};
 
 use super::job::{self, Call, Content, Destination, Hands};
 use super::keys::SharedRecipient;
@@ -213,6 +213,3 @@ fn recipients(call: &Call<'_>, args: &Args) -> Result<Vec<SharedRecipient>, Fail
     let ui = Ui::new(call.asker(), None);
     recipients.read(reads_stdin, &call.interrupt, &ui)
 }
-
-/// scrypt's log2 N, as in age: 256 MiB and about a second.
-const WORK_FACTOR: u8 = 18;

@@ -15,7 +15,7 @@ use age::armor::ArmoredReader;
 use age::cli_common::{ReadError, StdinGuard, read_recipients};
 use age::{Callbacks as _, DecryptError, EncryptError, Identity, Recipient, scrypt, ssh, x25519};
 use oarlock_file::age::plugin::Plugin;
-use oarlock_file::age::{FileKey, Stanza, hybrid};
+use oarlock_file::age::{FileKey, Stanza, WORK_FACTOR_MAX, hybrid};
 use zeroize::Zeroizing;
 
 use super::protected::{Protected, unanswered};
@@ -613,8 +613,6 @@ fn shortened(text: &str) -> String {
     begin
 }
 
-/// scrypt's log2 N, with age's maximum: 4 GiB and half a minute.
-pub(super) const WORK_FACTOR_MAX: u8 = 22;
 const HYBRID_RECIPIENT: &str = "age1pq1";
 /// The prefixes of SSH public key types.
 const SSH_KINDS: [&str; 3] = ["ssh-", "ecdsa-", "sk-"];

@@ -13,6 +13,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
+use super::WORK_FACTOR_MAX;
 use super::hybrid::{self, POST_QUANTUM_LABEL};
 use crate::Error;
 use crate::bytes::{random, read_some};
@@ -148,12 +149,19 @@ impl Header {
         }
     }
 
-    /// Returns the file key, which the first of `identities` that fits a stanza finds, and checks the MAC with it.
+    /// Returns the file key, which the first of `identities` that fits a stanza finds, and checks the MAC with it. No passphrase
+    /// is tried above [`WORK_FACTOR_MAX`], whatever its identity allows.
     ///
     /// # Errors
     /// [`Error::NoMatchingIdentity`], [`Error::WrongPassphrase`], [`Error::ExcessiveWork`] or [`Error::Identity`] if no identity
     /// opens it; [`Error::HeaderMac`].
     pub fn unwrap(&self, identities: &[&dyn Identity]) -> Result<FileKey, Error> {
+        if self
+            .work_factor()
+            .is_some_and(|work| work > WORK_FACTOR_MAX)
+        {
+            return Err(Error::ExcessiveWork(WORK_FACTOR_MAX));
+        }
         let file_key = identities
             .iter()
             .find_map(|identity| identity.unwrap_stanzas(&self.stanzas))
@@ -163,7 +171,6 @@ impl Header {
                 ::age::DecryptError::DecryptionFailed | ::age::DecryptError::NoMatchingKeys => {
                     Error::NoMatchingIdentity
                 }
-                ::age::DecryptError::ExcessiveWork { target, .. } => Error::ExcessiveWork(target),
                 other => Error::Identity(other),
             })?;
         self.verify(&file_key)?;

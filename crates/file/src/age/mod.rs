@@ -40,6 +40,11 @@ use oarlock::device::Cpu;
 use crate::Error;
 use crate::bytes::{random, read_exact};
 
+/// scrypt's log2 N of new files with a passphrase, as in age: 256 MiB and about a second.
+pub const WORK_FACTOR: u8 = 18;
+/// The greatest log2 N that is accepted, age's maximum: 4 GiB and half a minute.
+pub const WORK_FACTOR_MAX: u8 = 22;
+
 /// A new file: the bytes before its chunks, and the key that seals them.
 pub struct Encryptor {
     /// The header and nonce, which are written first.

@@ -6,7 +6,7 @@ use std::fmt;
 
 use ::age::{DecryptError, EncryptError};
 
-use super::{HEADER_CHANGED, NO_IDENTITY_FITS, NO_RECIPIENT, excessive, reason};
+use super::{HEADER_CHANGED, NO_IDENTITY_FITS, NO_RECIPIENT, reason};
 
 /// Returns why an identity failed.
 pub(crate) fn of_identity(error: &DecryptError) -> String {
@@ -14,7 +14,9 @@ pub(crate) fn of_identity(error: &DecryptError) -> String {
         DecryptError::DecryptionFailed => {
             "what it holds for this identity does not open: the file was changed".into()
         }
-        DecryptError::ExcessiveWork { target, .. } => excessive(*target),
+        DecryptError::ExcessiveWork { required, .. } => format!(
+            "its passphrase takes 2^{required} rounds of scrypt, more than are allowed: the file is damaged or malicious"
+        ),
         DecryptError::InvalidHeader => {
             "not an age file, or a damaged one: what it holds for a recipient is malformed".into()
         }

@@ -611,3 +611,29 @@ fn a_header_is_not_wrapped_with_another_key_or_a_mix() {
     let result = rewrap(&passphrase, true, &file_key);
     assert!(matches!(result, Err(Error::Recipient(_))), "{result:?}");
 }
+
+#[test]
+fn a_passphrase_has_one_limit_whatever_its_identity_allows() {
+    let secret = || "correct horse".to_owned().into();
+    let mut recipient = age::scrypt::Recipient::new(secret());
+    recipient.set_work_factor(10);
+    let file_key = generate_file_key().unwrap();
+    let header = Header::new(&[&recipient], &file_key).unwrap();
+    let mut identity = age::scrypt::Identity::new(secret());
+    identity.set_max_work_factor(30);
+    assert!(header.unwrap(&[&identity]).is_ok());
+    let text = String::from_utf8(header.encoded).unwrap();
+    let costly = text.replacen(" 10\n", " 23\n", 1);
+    assert_ne!(costly, text);
+    let costly = Header::read(&mut costly.as_bytes()).unwrap();
+    let result = costly.unwrap(&[&identity]).map(drop);
+    assert!(
+        matches!(result, Err(Error::ExcessiveWork(22))),
+        "{result:?}"
+    );
+    // The message of an identity that allows less says what the file takes.
+    identity.set_max_work_factor(9);
+    let header = Header::read(&mut text.as_bytes()).unwrap();
+    let error = header.unwrap(&[&identity]).map(drop).unwrap_err();
+    assert!(error.to_string().contains("2^10 rounds"), "{error}");
+}

@@ -6,7 +6,9 @@ use std::thread;
 
 use age::secrecy::SecretString;
 use age::{DecryptError, Identity, scrypt, x25519};
-use oarlock_file::age::{CHUNK_BYTES, Decryptor, SEALED_CHUNK_BYTES, armored, hybrid, plain_bytes};
+use oarlock_file::age::{
+    CHUNK_BYTES, Decryptor, SEALED_CHUNK_BYTES, WORK_FACTOR_MAX, armored, hybrid, plain_bytes,
+};
 use oarlock_file::{Cache, Ends, Error, Range, Workspace, run, run_alone, run_range};
 use oarlock_vectors::age::{AgeExpectation, AgeVector, all};
 use sha2::{Digest as _, Sha256};
@@ -256,7 +258,7 @@ fn identities(vector: &AgeVector) -> Vec<Box<dyn Identity>> {
     for passphrase in &vector.passphrases {
         let passphrase = SecretString::from(passphrase.clone());
         let mut identity = scrypt::Identity::new(passphrase);
-        identity.set_max_work_factor(22);
+        identity.set_max_work_factor(WORK_FACTOR_MAX);
         identities.push(Box::new(identity));
     }
     identities
