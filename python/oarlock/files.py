@@ -80,6 +80,8 @@ class _Writer(io.RawIOBase):
     def __init__(self, path, mode, recipients, passphrase, armor):
         self._is_new = "x" in mode
         self._temporary = self._file = self._age = None
+        # After a fork the file stays this process's.
+        self._process = os.getpid()
         folder, name = os.path.split(os.path.realpath(path))
         if not path or path.endswith(os.sep):
             raise IsADirectoryError(21, os.strerror(21), path)
@@ -136,15 +138,16 @@ class _Writer(io.RawIOBase):
             self.discard()
 
     def discard(self):
-        """Close the file without completing it."""
+        """Close the file without completing it. In a forked process the file stays as it is."""
         super().close()
         if self._age is not None:
             self._age.discard()
         if self._file is not None:
             self._file.close()
         if self._temporary is not None:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(self._temporary)
+            if os.getpid() == self._process:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(self._temporary)
             self._temporary = None
 
     def __del__(self):

@@ -21,7 +21,8 @@ use zeroize::Zeroizing;
 use crate::buffer::{Input, Output};
 use crate::engine::accelerator;
 use crate::exclusive::{Exclusive, LeftByParent};
-use crate::failure::{FileError, ServerError};
+use crate::failure::{FileError, OarlockError, ServerError};
+use crate::origin::Origin;
 use crate::remote::RemoteIdentity;
 
 /// The plaintext of an age file in a regular file.
@@ -93,7 +94,10 @@ impl AgeReader {
 
 /// The sealing end of an age file.
 #[pyclass(frozen, module = "oarlock._oarlock")]
-pub struct AgeWriter(Exclusive<Writer>);
+pub struct AgeWriter {
+    origin: Origin,
+    writer: Exclusive<Writer>,
+}
 
 #[pymethods]
 impl AgeWriter {
@@ -117,7 +121,10 @@ impl AgeWriter {
             Writer::new(file, &recipients, armor, accelerator)
         });
         let writer = begun.map_err(|error| failed(&error))?;
-        Ok(Self(Exclusive::new(writer)))
+        Ok(Self {
+            origin: Origin::here(),
+            writer: Exclusive::new(writer),
+        })
     }
 
     /// Append plaintext. Returns its length.
@@ -128,9 +135,14 @@ impl AgeWriter {
         Ok(data.len())
     }
 
-    /// End the file without its last chunk. Further calls are refused.
+    /// End the file without its last chunk. Further calls are refused. In a forked process nothing happens to the file.
     fn discard(&self) -> PyResult<()> {
-        self.0.lock()?.discard();
+        match self.writer.lock() {
+            Ok(mut writer) => writer.discard(),
+            // It was in use during the fork.
+            Err(_) if !self.origin.is_here() => {}
+            Err(error) => return Err(error.into()),
+        }
         Ok(())
     }
 
@@ -146,9 +158,16 @@ impl AgeWriter {
         py: Python<'_>,
         work: impl FnOnce(&mut Writer, &Accelerator) -> Result<(), Error> + Send,
     ) -> PyResult<()> {
+        if !self.origin.is_here() {
+            return Err(OarlockError::new_err(format!(
+                "this file was begun before a fork, in process {}, whose nonces this one would use again for other data: open \
+                 another file in each process",
+                self.origin.process()
+            )));
+        }
         let accelerator = accelerator()?;
         let done = py.detach(|| {
-            let mut writer = self.0.lock()?;
+            let mut writer = self.writer.lock()?;
             let has_ended = writer.has_ended();
             Ok::<_, LeftByParent>((!has_ended).then(|| work(&mut writer, accelerator)))
         });

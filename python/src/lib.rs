@@ -5,6 +5,7 @@
 //! buffer.rs  region.rs   what calls read and write
 //! engine.rs              the accelerator, and when the GIL is released
 //! exclusive.rs           objects that one call at a time uses
+//! origin.rs              objects that one process uses
 //! failure.rs             errors as exceptions
 //! aead.rs                one message in a call
 //! key.rs                 signatures, key agreement, key encapsulation, encryption
@@ -30,6 +31,7 @@ mod hmac;
 mod jobs;
 mod key;
 mod memory;
+mod origin;
 mod packet;
 mod random;
 mod region;

@@ -1,9 +1,13 @@
-"""age files as file objects: work factors of others."""
+"""age files as file objects: after a fork, and with work factors of others."""
 
 import base64
+import gc
 import hashlib
 import hmac
 import os
+import sys
+import threading
+import traceback
 
 import pytest
 from cryptography.hazmat.primitives import hashes
@@ -11,7 +15,114 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 import oarlock
-from oarlock._oarlock import AgeHeader
+from oarlock._oarlock import AgeHeader, AgeIdentities
+
+CHUNK = 64 << 10
+
+
+@pytest.fixture
+def identity():
+    """An identity, and its recipient."""
+    made = AgeIdentities.generate()
+    return made, made.recipient
+
+
+def forked(work):
+    """Return what `work` returns in a child process: None or a text."""
+    ours, theirs = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            said = work() or ""
+        except BaseException:
+            said = traceback.format_exc()
+        os.write(theirs, said.encode())
+        os._exit(0)
+    os.close(theirs)
+    with open(ours) as answer:
+        said = answer.read()
+    os.waitpid(child, 0)
+    return said
+
+
+@pytest.mark.parametrize("armor", [False, True])
+def test_a_fork_leaves_a_file_to_the_process_that_began_it(tmp_path, armor):
+    """Both would seal different chunks under the same nonce, and write over each other."""
+    path = tmp_path / "x.age"
+    file = oarlock.open(path, "wb", passphrase="correct horse", armor=armor)
+    file.write(b"before")
+
+    def write():
+        for call in (lambda: file.write(b"x" * (3 << 20)), file.flush, file.raw._age.finish, file.raw.close):
+            with pytest.raises(oarlock.Error, match="begun before a fork"):
+                call()
+
+    def close():
+        with pytest.raises(oarlock.Error, match="begun before a fork"):
+            file.close()
+
+    def leave():
+        with pytest.raises(SystemExit):
+            with file:
+                sys.exit()
+
+    def drop():
+        nonlocal file
+        file = None
+        gc.collect()
+
+    (temporary,) = os.listdir(tmp_path)
+    contents = (tmp_path / temporary).read_bytes()
+    for work in (write, close, leave, drop):
+        assert forked(work) == ""
+        assert os.listdir(tmp_path) == [temporary]
+        assert (tmp_path / temporary).read_bytes() == contents
+    file.write(b", and after")
+    file.close()
+    assert os.listdir(tmp_path) == ["x.age"]
+    with oarlock.open(path, passphrase="correct horse") as opened:
+        assert opened.read() == b"before, and after"
+
+
+def test_a_fork_while_another_thread_writes(tmp_path, identity):
+    """Nobody releases the object in the child, whose end must not take the file along."""
+    file = oarlock.open(tmp_path / "x.age", "wb", recipients=identity[1])
+    age = file.raw._age
+    forks: list[str] = []
+    data, is_over = bytes(8 << 20), threading.Event()
+
+    def write():
+        while not is_over.is_set():
+            age.write(data)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        for _ in range(10):
+            forks.append(forked(lambda: file.raw.discard()))
+    finally:
+        is_over.set()
+        thread.join()
+    assert forks == [""] * 10
+    file.close()
+    assert os.listdir(tmp_path) == ["x.age"]
+
+
+def test_processes_that_share_a_reader(tmp_path, identity, rng):
+    """They have one description of the file, and no position in common."""
+    plain = rng.randbytes(40 * CHUNK)
+    with oarlock.open(tmp_path / "x.age", "wb", passphrase="correct horse") as file:
+        file.write(plain)
+    file = oarlock.open(tmp_path / "x.age", passphrase="correct horse")
+    assert file.read(100) == plain[:100]
+
+    def read():
+        assert file.read() == plain[100:]
+        file.close()
+
+    assert forked(read) == ""
+    assert file.read() == plain[100:]
+    file.close()
 
 
 def scrypt_file(passphrase, log_n, is_sound=True):

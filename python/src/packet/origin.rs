@@ -1,23 +1,22 @@
 //! Senders, which belong to the process that made them.
 
-use std::process;
-
 use pyo3::prelude::*;
 
 use super::failure::PacketError;
 use crate::exclusive::{Exclusive, LeftByParent, Used};
+use crate::origin::Origin;
 
 /// A sender, which numbers packets. After a fork both processes would use the same numbers under one key, which reveals the
 /// plaintexts of AES-GCM, AES-CTR and ChaCha20-Poly1305. So only the process that made it may use it.
 pub struct Sender<T> {
-    process: u32,
+    origin: Origin,
     sender: Exclusive<T>,
 }
 
 impl<T> Sender<T> {
     pub fn new(sender: T) -> Self {
         Self {
-            process: process::id(),
+            origin: Origin::here(),
             sender: Exclusive::new(sender),
         }
     }
@@ -25,13 +24,13 @@ impl<T> Sender<T> {
     /// # Errors
     /// `PacketError` in a process forked from the one that made it.
     pub fn check(&self) -> PyResult<()> {
-        if self.process == process::id() {
+        if self.origin.is_here() {
             return Ok(());
         }
         Err(PacketError::new_err(format!(
             "this object was made before a fork, in process {}, which may use the same packet numbers: make one with another \
              key in each process",
-            self.process
+            self.origin.process()
         )))
     }
 
