@@ -9,6 +9,7 @@ import os
 import stat
 
 from ._oarlock import AgeReader, AgeWriter, RemoteIdentity, is_secret
+from ._rights import Rights
 
 __all__ = ["open"]
 
@@ -97,7 +98,7 @@ class _Writer(io.RawIOBase):
                 # A pipe or a device is written as it is.
                 self._file = builtins.open(path, "wb", buffering=0)
             else:
-                self._open_temporary(folder, earlier)
+                self._open_temporary(folder)
             self._age = AgeWriter(self._file.fileno(), recipients, passphrase, armor)
         except BaseException:
             self.discard()
@@ -109,13 +110,13 @@ class _Writer(io.RawIOBase):
     def name(self):
         return self._path
 
-    def _open_temporary(self, folder, earlier):
+    def _open_temporary(self, folder):
+        self._rights = Rights.at(self._path)
         temporary = os.path.join(folder, f".oarlock-{os.urandom(8).hex()}")
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        mode = 0o666 if self._rights is None else 0o600
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         self._temporary = temporary
         self._file = os.fdopen(descriptor, "wb", buffering=0)
-        if earlier is not None:
-            os.fchmod(descriptor, stat.S_IMODE(earlier.st_mode))
 
     def writable(self):
         return True
@@ -127,6 +128,10 @@ class _Writer(io.RawIOBase):
             super().close()
             self._age.finish()
             if self._temporary is not None:
+                # They may have been narrowed since.
+                rights = None if self._is_new else Rights.at(self._path) or self._rights
+                if rights is not None:
+                    rights.grant(self._file.fileno())
                 os.fsync(self._file.fileno())
                 if self._is_new:
                     # Unlike a rename, it fails if another program has made the file since.

@@ -1,10 +1,11 @@
-"""age files as file objects: after a fork, and with work factors of others."""
+"""age files as file objects: after a fork, with work factors of others, and in place of files that others may use."""
 
 import base64
 import gc
 import hashlib
 import hmac
 import os
+import struct
 import sys
 import threading
 import traceback
@@ -158,3 +159,71 @@ def test_work_factors(tmp_path):
     path.write_bytes(scrypt_file("correct horse", 23, is_sound=False))
     with pytest.raises(oarlock.FileError, match=r"more than 2\^22 rounds"):
         oarlock.open(path, passphrase="correct horse")
+
+
+ACL = "system.posix_acl_access"
+
+
+def acl(*entries):
+    return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+
+
+def replace(path, identity):
+    with oarlock.open(path, "wb", recipients=identity[1]) as file:
+        (temporary,) = path.parent.glob(".oarlock-*")
+        # Nobody else reads it before it has the rights of the other.
+        assert temporary.stat().st_mode & 0o7777 == 0o600
+        file.write(b"data")
+    return path.stat()
+
+
+def test_a_file_keeps_its_rights(tmp_path, identity):
+    path = tmp_path / "x.age"
+    path.write_text("earlier")
+    os.chmod(path, 0o6755)
+    # New content does not get the owner's rights to run.
+    assert replace(path, identity).st_mode & 0o7777 == 0o755
+    with oarlock.open(path, "wb", recipients=identity[1]) as file:
+        file.write(b"data")
+        os.chmod(path, 0o400)
+    assert path.stat().st_mode & 0o7777 == 0o400
+    path.unlink()
+    path.write_text("earlier")
+    # The owner; the user 1234; the group; the mask; others.
+    value = acl((1, 6, 2**32 - 1), (2, 4, 1234), (4, 0, 2**32 - 1), (0x10, 4, 2**32 - 1), (0x20, 0, 2**32 - 1))
+    try:
+        os.setxattr(path, ACL, value)
+    except OSError:
+        pytest.skip("this file system has no ACLs")
+    assert replace(path, identity).st_mode & 0o7777 == 0o640
+    assert os.getxattr(path, ACL) == value
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="giving files away needs root")
+def test_a_file_keeps_its_owner(tmp_path, identity):
+    path = tmp_path / "x.age"
+    path.write_text("earlier")
+    os.chown(path, 1234, 1235)
+    os.chmod(path, 0o640)
+    status = replace(path, identity)
+    assert (status.st_uid, status.st_gid, status.st_mode & 0o7777) == (1234, 1235, 0o640)
+
+    def other():
+        # A user who may write to the folder, and not give files away.
+        os.setgroups([])
+        os.setresgid(1236, 1236, 1236)
+        os.setresuid(1237, 1237, 1237)
+        with oarlock.open(path, "wb", recipients=identity[1]) as file:
+            file.write(b"data")
+
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        os.chmod(folder, 0o777)
+    for mode, left in ((0o640, 0o600), (0o664, 0o644), (0o666, 0o666)):
+        path.unlink()
+        path.write_text("earlier")
+        os.chown(path, 1234, 1235)
+        os.chmod(path, mode)
+        assert forked(other) == ""
+        status = path.stat()
+        # Members of either group may do what all others could.
+        assert (status.st_uid, status.st_gid, status.st_mode & 0o7777) == (1237, 1236, left)
