@@ -2,6 +2,9 @@
 
 A file without a whole header cannot be opened by anybody, and a write may stop in the middle of one. So new
 headers are written to a journal first, and the next job on the folder finishes what a journal tells of.
+
+Others may be able to write to the job's own folder and not to the files. So a journal has to be of the job's own user, and can
+do no more than replace the header of an age file by another one.
 """
 
 from __future__ import annotations
@@ -13,12 +16,14 @@ import json
 import os
 import stat
 
-from .objects import Changed, Failed, JobError, parts_of
+from .._oarlock import AgeHeader, FileError
+from .objects import FOLDER, Changed, Failed, JobError, parts_of
 
 _PREFIX = "headers-"
 #: Bytes after the header that tell a file from another one: the payload's nonce and a part of the first chunk.
 _FOLLOWING_BYTES = 32
 _JOURNAL_BYTES_MAX = 1 << 30
+_VERSION_LINE = b"age-encryption.org/v1\n"
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.ENAMETOOLONG)
 
 
@@ -71,12 +76,19 @@ def replace(store, items):
 def finish(store):
     """Finish what the journals of an earlier job tell of. The caller holds the lock."""
     folder = store.own()
-    for name in os.listdir(folder):
-        if not name.startswith(_PREFIX):
-            continue
+    names = [name for name in os.listdir(folder) if name.startswith(_PREFIX)]
+    user = _user_here(folder) if names else None
+    for name in names:
         descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
         with open(descriptor, "rb") as file:
-            lines = file.read(_JOURNAL_BYTES_MAX).split(b"\n") if stat.S_ISREG(os.fstat(descriptor).st_mode) else []
+            status = os.fstat(descriptor)
+            if status.st_uid != user or status.st_mode & 0o022:
+                raise JobError(
+                    f"{store.url}/{FOLDER}/{name} tells of headers that a job was replacing, and another user may have written "
+                    f"it (user {status.st_uid}, mode {status.st_mode & 0o777:o}): have its user repeat the rotation, or remove "
+                    "it if there was none"
+                )
+            lines = file.read(_JOURNAL_BYTES_MAX).split(b"\n") if stat.S_ISREG(status.st_mode) else []
         for line in lines:
             # A line that was cut short: the job had not come to the files.
             try:
@@ -85,7 +97,7 @@ def finish(store):
                 # Gone, or another kind of file now. Anything else may pass, so the journal stays.
                 if error.errno not in _GONE:
                     raise JobError(f"a header in {store.url} is to be finished, which failed: {error.strerror}") from None
-            except (ValueError, KeyError, TypeError, RecursionError, Failed):
+            except (ValueError, KeyError, TypeError, RecursionError, Failed, FileError):
                 pass
         os.unlink(name, dir_fd=folder)
 
@@ -93,7 +105,8 @@ def finish(store):
 def _repeat(store, line):
     """Write a header once more, if the file is still the one that it was for."""
     header, following = base64.b64decode(line["header"]), base64.b64decode(line["following"])
-    if not isinstance(line["path"], str):
+    parsed = AgeHeader.parse(header)
+    if not isinstance(line["path"], str) or parsed is None or parsed.size != len(header):
         return
     *folders, name = parts_of(line["path"])
     flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -101,12 +114,25 @@ def _repeat(store, line):
     try:
         status = os.fstat(descriptor)
         is_same = stat.S_ISREG(status.st_mode) and status.st_size == line["size"] and len(following) >= 16
-        if is_same and os.pread(descriptor, len(following), len(header)) == following:
+        # Both headers begin with it, so that half of a write leaves it.
+        is_age = os.pread(descriptor, len(_VERSION_LINE), 0) == _VERSION_LINE
+        if is_same and is_age and os.pread(descriptor, len(following), len(header)) == following:
             if os.pwrite(descriptor, header, 0) != len(header):
                 raise OSError(errno.EIO, "not all of it was written")
             os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _user_here(folder):
+    """Return the owner that a new file gets. A file system of a network may show another one than the process has."""
+    name = f"tmp-{os.urandom(8).hex()}"
+    descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
+    try:
+        return os.fstat(descriptor).st_uid
+    finally:
+        os.close(descriptor)
+        os.unlink(name, dir_fd=folder)
 
 
 def _write(folder, name, data):
