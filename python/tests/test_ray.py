@@ -52,6 +52,28 @@ def test_folders_go_both_ways(keys, tmp_path, rng):
     assert is_clean(tmp_path / "sealed") and is_clean(tmp_path / "opened")
 
 
+def test_outputs_have_no_more_rights_than_the_umask_leaves(keys, tmp_path):
+    """That of the process that starts the job, not that of the workers."""
+    (path, _, recipient), _ = keys
+    (tmp_path / "plain" / "deep").mkdir(parents=True)
+    for name, size in (("deep/a", 5), ("b", 5 * CHUNK)):
+        (tmp_path / "plain" / name).write_bytes(bytes(size))
+        os.chmod(tmp_path / "plain" / name, 0o4664)
+    before = os.umask(0o027)
+    try:
+        job("encrypt", tmp_path / "plain", tmp_path / "sealed", recipients=(recipient,), range_chunks=2)
+        for name in ("deep/a.age", "b.age"):
+            assert (tmp_path / "sealed" / name).stat().st_mode & 0o7777 == 0o640
+            os.chmod(tmp_path / "sealed" / name, 0o666)
+        os.umask(0o077)
+        job("decrypt", tmp_path / "sealed", tmp_path / "opened", identities=(path,), range_chunks=2)
+    finally:
+        os.umask(before)
+    for name in ("deep/a", "b"):
+        assert (tmp_path / "opened" / name).stat().st_mode & 0o7777 == 0o600
+    assert (tmp_path / "opened" / "deep").stat().st_mode & 0o777 == 0o700
+
+
 def test_a_second_run_does_what_is_missing_or_changed(keys, tmp_path, rng):
     recipient = keys[0][2]
     make(tmp_path / "plain", rng)

@@ -30,6 +30,7 @@ from ray.util.metrics import Counter
 from .._oarlock import AgeKey, FileError, RemoteIdentity
 from . import headers
 from .keys import Identities, Remote, Server
+from .local import umask
 from .manifest import Manifest
 from .objects import CHUNK_BYTES, NONCE_BYTES, RANGE_CHUNKS, Changed, Entry, Failed, JobError, sealed_bytes
 from .plan import Headers, Long, Planner, source_of
@@ -260,6 +261,7 @@ class _Job:
             options.digest,
             lock,
             options.range_chunks,
+            umask(),
         )
         self._thread = ThreadPoolExecutor(1)
         self._preparing = deque()

@@ -29,7 +29,9 @@ class LocalStore:
     def __init__(self, root):
         self.root = os.path.realpath(root)
         self.url = self.root
-        self._mode = self._lock = None
+        #: The umask of the driver, if that is another process.
+        self.umask = None
+        self._lock = None
         self._held = _Held()
 
     def exists(self):
@@ -141,7 +143,7 @@ class LocalStore:
         ours = self.own()
         descriptor = os.open(temporary, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=ours)
         try:
-            os.fchmod(descriptor, self._default_mode() if mode is None else mode & 0o777)
+            os.fchmod(descriptor, (0o666 if mode is None else mode & 0o777) & ~self._mask())
             if not is_synced:
                 os.fsync(descriptor)
             status = os.fstat(descriptor)
@@ -152,13 +154,10 @@ class LocalStore:
         os.rename(temporary, name, src_dir_fd=ours, dst_dir_fd=self.folder(folders, make=True))
         return _entry(path, status)
 
-    def _default_mode(self):
-        """Return the permissions that a new file gets."""
-        if self._mode is None:
-            with open("/proc/self/status") as file:
-                mask = next((line.split()[1] for line in file if line.startswith("Umask:")), "022")
-            self._mode = 0o666 & ~int(mask, 8)
-        return self._mode
+    def _mask(self):
+        if self.umask is None:
+            self.umask = umask()
+        return self.umask
 
     def sync(self, uploads):
         """Write the data of uploads to the disk. Return whether commit need not do it."""
@@ -283,7 +282,7 @@ class LocalStore:
             try:
                 if make:
                     with contextlib.suppress(FileExistsError):
-                        os.mkdir(name, dir_fd=folder)
+                        os.mkdir(name, 0o777 & ~self._mask(), dir_fd=folder)
                 below = os.open(name, _FOLDER_FLAGS, dir_fd=folder)
             finally:
                 os.close(folder)
@@ -374,6 +373,12 @@ class _Sink:
         descriptor, self.descriptor = self.descriptor, None
         if descriptor is not None:
             os.close(descriptor)
+
+
+def umask():
+    """Return the mask of this process for the permissions of new files."""
+    with open("/proc/self/status") as file:
+        return int(next((line.split()[1] for line in file if line.startswith("Umask:")), "022"), 8)
 
 
 def _rest(views, count):

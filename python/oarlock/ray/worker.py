@@ -49,6 +49,8 @@ class Settings(NamedTuple):
     digest: bool
     lock: str | None
     range_chunks: int
+    #: The driver's.
+    umask: int | None = None
 
 
 class Sealed(NamedTuple):
@@ -97,6 +99,7 @@ class Worker:
         self._identity = AgeIdentities.generate()
         self._source = store(settings.source, settings.endpoint)
         self._target = store(settings.target, settings.endpoint)
+        self._target.umask = settings.umask
         self._is_in_place = self._source.contains(self._target) and self._target.contains(self._source)
         count = parallel(self._source, self._target)
         self._threads = ThreadPoolExecutor(count) if count > 1 else None
