@@ -1,8 +1,25 @@
 import os
+import pathlib
 import random
+import shutil
+import socket
 import subprocess
+import time
 
 import pytest
+
+CONFIGURATION = """\
+Port {port}
+ListenAddress 127.0.0.1
+HostKey {folder}/host_key
+AuthorizedKeysFile {folder}/authorized_keys
+PidFile none
+UsePAM no
+StrictModes no
+PasswordAuthentication no
+PermitRootLogin yes
+Subsystem sftp internal-sftp
+"""
 
 
 def pytest_configure(config):
@@ -68,3 +85,93 @@ def keys(tmp_path_factory):
         recipient = next(word for word in path.read_text().split() if word.startswith("age1"))
         made.append((str(path), identity, recipient))
     return made
+
+
+@pytest.fixture(scope="session")
+def moto(cluster):
+    """The port of a server with the interface of S3."""
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    yield server.get_host_and_port()[1]
+    server.stop()
+
+
+@pytest.fixture
+def bucket(moto):
+    """The client and name of a bucket, empty and of this test alone."""
+    import boto3
+
+    name = f"bucket-{os.urandom(4).hex()}"
+    client = boto3.client("s3", endpoint_url=f"http://127.0.0.1:{moto}")
+    client.create_bucket(Bucket=name)
+    return client, name
+
+
+@pytest.fixture(scope="session")
+def sshd(cluster, home, tmp_path_factory):
+    """An SSH server of this user's, which the workers know: the beginning of its URLs, and its process."""
+    folder = tmp_path_factory.mktemp("sshd")
+    ours = home / ".ssh"
+    ours.mkdir(mode=0o700)
+    for key in (folder / "host_key", ours / "id_ed25519"):
+        subprocess.run(("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key), check=True)
+    shutil.copy(ours / "id_ed25519.pub", folder / "authorized_keys")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    (folder / "sshd_config").write_text(CONFIGURATION.format(port=port, folder=folder))
+    kind, key, *_ = (folder / "host_key.pub").read_text().split()
+    (ours / "known_hosts").write_text(f"[127.0.0.1]:{port} {kind} {key}\n")
+    if os.geteuid() == 0:
+        # For separation of privileges.
+        pathlib.Path("/run/sshd").mkdir(exist_ok=True)
+    program = shutil.which("sshd") or "/usr/sbin/sshd"
+    log = folder / "log"
+    process = subprocess.Popen((program, "-D", "-E", log, "-f", folder / "sshd_config"))
+    try:
+        for _ in range(200):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            assert process.poll() is None, log.read_text()
+            time.sleep(0.05)
+        yield f"sftp://127.0.0.1:{port}", process
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@pytest.fixture
+def server(sshd):
+    return sshd[0]
+
+
+@pytest.fixture(params=["folder", "bucket", "server"])
+def target(request, tmp_path):
+    """A destination of each kind."""
+    from ray_support import Bucket, Folder, Server
+
+    if request.param == "folder":
+        return Folder(tmp_path / "dst", str(tmp_path / "dst"))
+    if request.param == "server":
+        return Server(tmp_path / "dst", f"{request.getfixturevalue('server')}{tmp_path}/dst")
+    return Bucket(*request.getfixturevalue("bucket"), request.getfixturevalue("moto"))
+
+
+@pytest.fixture
+def work(keys, tmp_path):
+    """A function that runs a job with a destination."""
+    from ray_support import job
+
+    (old, _, first), (_, _, second) = keys
+
+    def run(command, source, target, **options):
+        if command != "encrypt":
+            options.setdefault("identities", (old,))
+        if command != "decrypt":
+            options.setdefault("recipients", (second if command == "rotate" else first,))
+        return job(command, source, target.url, **target.options, **options)
+
+    return run

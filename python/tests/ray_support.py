@@ -17,8 +17,12 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+import oarlock
 from oarlock.ray import Options, run
+from oarlock.ray.local import LocalStore
 from oarlock.ray.objects import FOLDER
+from oarlock.ray.plugin import PluginStore
+from oarlock.ray.s3 import S3Store
 
 CHUNK = 64 << 10
 SIZES = (0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, 9 * CHUNK + 17)
@@ -192,3 +196,61 @@ class Unreliable:
     def close(self):
         self._server.shutdown()
         self._server.server_close()
+
+
+class Folder:
+    """A destination, here or behind a server."""
+
+    store = LocalStore
+    #: The length of an object of several ranges, and what makes these short.
+    long = 5 * CHUNK, {"range_chunks": 2}
+
+    def __init__(self, path, url):
+        self.url, self.options, self._path = url, {}, path
+
+    def write(self, name, data):
+        path = self._path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+    def read(self, name):
+        return (self._path / name).read_bytes()
+
+    def names(self):
+        return sorted(os.fsdecode(name) for name in tree(self._path))
+
+
+class Server(Folder):
+    store = PluginStore
+
+
+class Bucket:
+    store = S3Store
+    # Parts have at least 5 MiB.
+    long = 161 * CHUNK, {"range_chunks": 80}
+
+    def __init__(self, client, name, port):
+        self.url, self.options = f"s3://{name}/dst", {"endpoint": f"http://127.0.0.1:{port}"}
+        self._client, self._name = client, name
+
+    def write(self, name, data):
+        self._client.put_object(Bucket=self._name, Key=f"dst/{name}", Body=data)
+
+    def read(self, name):
+        return self._client.get_object(Bucket=self._name, Key=f"dst/{name}")["Body"].read()
+
+    def names(self):
+        found = self._client.list_objects_v2(Bucket=self._name, Prefix="dst/").get("Contents", ())
+        return sorted(one["Key"].removeprefix("dst/") for one in found if FOLDER not in one["Key"])
+
+
+def fill_for(folder, contents, command, keys):
+    """Write files that a command takes. Return the names that it makes of them."""
+    folder.mkdir(exist_ok=True)
+    for name, data in contents.items():
+        if command == "encrypt":
+            (folder / name).write_bytes(data)
+        else:
+            with oarlock.open(folder / f"{name}.age", "wb", recipients=keys[0][2]) as file:
+                file.write(data)
+    return [name if command == "decrypt" else f"{name}.age" for name in contents]

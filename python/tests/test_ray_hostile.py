@@ -4,11 +4,12 @@ import json
 import os
 
 import pytest
-from ray_support import is_clean
+from ray_support import fill_for, is_clean
 
 from oarlock._oarlock import AgeHeader, AgeIdentities, AgeKey
 from oarlock.ray import JobError, headers
 from oarlock.ray.local import LocalStore
+from oarlock.ray.manifest import Manifest
 from oarlock.ray.objects import FOLDER
 
 pytestmark = pytest.mark.usefixtures("cluster")
@@ -77,3 +78,37 @@ def test_a_journal_of_headers_that_another_user_may_have_written(journal, tmp_pa
     assert place.lock("test") is None
     place.unlock()
     assert (tmp_path / "dst" / "age").read_bytes() == again + rest
+
+
+def test_manifests_with_numbers_that_none_can_follow(work, target, keys, tmp_path):
+    fill_for(tmp_path / "src", {"a": b"a"}, "encrypt", keys)
+    assert work("encrypt", tmp_path / "src", target).done == 1
+    for name in ("999999999999", "9999999999999", "999999999999-000001", "x", "", "-5"):
+        target.write(f"{FOLDER}/manifest-{name}.jsonl", b"")
+    for number in range(3):
+        fill_for(tmp_path / "src", {"a": b"a" * number}, "encrypt", keys)
+        done = work("encrypt", tmp_path / "src", target)
+        assert (done.done, done.failed) == (1, 0), done
+        assert any("6 lines" in note and "not the name of a manifest" in note for note in done.notes), done.notes
+        done = work("encrypt", tmp_path / "src", target)
+        assert (done.done, done.unchanged) == (0, 1), done
+    target.write(f"{FOLDER}/manifest-999999999997.jsonl", b"")
+    with pytest.raises(JobError, match=r"no number is left after manifest-999999999998"):
+        for number in range(5, 8):
+            fill_for(tmp_path / "src", {"a": b"a" * number}, "encrypt", keys)
+            assert work("encrypt", tmp_path / "src", target).failed == 0
+
+
+def test_manifests_are_read_in_the_order_of_numbers(keys, tmp_path):
+    """A store lists pieces of a manifest by name."""
+    lines = []
+    for number in ("1-999999", "1-1000000", "2-000001", "1"):
+        line = {"command": "encrypt", "path": "x", "size": len(lines), "etag": "e", "state": "failed"}
+        whole, _, piece = number.partition("-")
+        name = f"manifest-{whole:>012}{piece and '-'}{piece}.jsonl"
+        lines.append((name, [json.dumps(line).encode() + b"\n"]))
+    place = LocalStore(tmp_path)
+    place.create()
+    for count, last in ((4, 2), (2, 1)):
+        place.manifests = lambda count=count: sorted(lines)[: count + 1] if count == 4 else lines[:2][::-1]
+        assert Manifest("encrypt", place, is_written=False).known("x")["size"] == last

@@ -4,10 +4,8 @@ import json
 import os
 from types import SimpleNamespace
 
-import boto3
 import pytest
 from botocore.model import ServiceModel
-from moto.server import ThreadedMotoServer
 from ray_support import CHUNK, Unreliable, job, make, tree
 
 from oarlock._oarlock import AgeHeader, AgeIdentities, AgeKey
@@ -17,24 +15,6 @@ from oarlock.ray.s3 import S3Store
 from oarlock.ray.worker import Done, Item, Settings, Worker
 
 pytestmark = pytest.mark.usefixtures("cluster")
-
-
-@pytest.fixture(scope="module")
-def moto():
-    """The port of a server with the interface of S3."""
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    yield server.get_host_and_port()[1]
-    server.stop()
-
-
-@pytest.fixture
-def bucket(moto):
-    """The client and name of a bucket, empty and of this test alone."""
-    name = f"bucket-{os.urandom(4).hex()}"
-    client = boto3.client("s3", endpoint_url=f"http://127.0.0.1:{moto}")
-    client.create_bucket(Bucket=name)
-    return client, name
 
 
 def fill(client, name, prefix, contents):

@@ -6,9 +6,7 @@ import pathlib
 import shutil
 import signal
 import socket
-import subprocess
 import threading
-import time
 
 import fsspec
 import paramiko
@@ -25,59 +23,6 @@ from oarlock.ray.stores import parallel, store
 from oarlock.ray.worker import Done, Fault, Item, Settings, Worker
 
 pytestmark = pytest.mark.usefixtures("cluster")
-
-CONFIGURATION = """\
-Port {port}
-ListenAddress 127.0.0.1
-HostKey {folder}/host_key
-AuthorizedKeysFile {folder}/authorized_keys
-PidFile none
-UsePAM no
-StrictModes no
-PasswordAuthentication no
-PermitRootLogin yes
-Subsystem sftp internal-sftp
-"""
-
-
-@pytest.fixture(scope="module")
-def sshd(cluster, home, tmp_path_factory):
-    """An SSH server of this user's, which the workers know: the beginning of its URLs, and its process."""
-    folder = tmp_path_factory.mktemp("sshd")
-    ours = home / ".ssh"
-    ours.mkdir(mode=0o700)
-    for key in (folder / "host_key", ours / "id_ed25519"):
-        subprocess.run(("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key), check=True)
-    shutil.copy(ours / "id_ed25519.pub", folder / "authorized_keys")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    (folder / "sshd_config").write_text(CONFIGURATION.format(port=port, folder=folder))
-    kind, key, *_ = (folder / "host_key.pub").read_text().split()
-    (ours / "known_hosts").write_text(f"[127.0.0.1]:{port} {kind} {key}\n")
-    if os.geteuid() == 0:
-        # For separation of privileges.
-        pathlib.Path("/run/sshd").mkdir(exist_ok=True)
-    program = shutil.which("sshd") or "/usr/sbin/sshd"
-    log = folder / "log"
-    process = subprocess.Popen((program, "-D", "-E", log, "-f", folder / "sshd_config"))
-    try:
-        for _ in range(200):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            assert process.poll() is None, log.read_text()
-            time.sleep(0.05)
-        yield f"sftp://127.0.0.1:{port}", process
-    finally:
-        process.terminate()
-        process.wait()
-
-
-@pytest.fixture
-def server(sshd):
-    return sshd[0]
-
 
 def test_a_server_and_a_folder(server, keys, tmp_path, rng):
     (old, _, first), (new, _, second) = keys

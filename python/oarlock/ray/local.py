@@ -241,17 +241,20 @@ class LocalStore:
             os.close(descriptor)
 
     def manifests(self):
-        """Yield names of manifests, in their order, and for each an iterator of its bytes in pieces."""
+        """Yield names of manifests, and for each an iterator of its bytes in pieces."""
         try:
-            folder = self.own()
+            names = os.listdir(self.own())
         except (FileNotFoundError, NotADirectoryError):
             return
-        for name in sorted(os.listdir(folder)):
+        for name in names:
             if name.startswith("manifest-") and name.endswith(".jsonl"):
-                descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
-                with open(descriptor, "rb", buffering=0) as file:
-                    if stat.S_ISREG(os.fstat(descriptor).st_mode):
-                        yield name, iter(lambda file=file: file.read(1 << 20), b"")
+                yield name, self._pieces(name)
+
+    def _pieces(self, name):
+        descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=self.own())
+        with open(descriptor, "rb", buffering=0) as file:
+            if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                yield from iter(lambda: file.read(1 << 20), b"")
 
     def append_manifest(self, name, data):
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW

@@ -13,15 +13,19 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sqlite3
 import threading
 import time
 
-from .objects import SUFFIX
+from .objects import SUFFIX, JobError
 
 LINE_BYTES_MAX = 64 << 10
 _IGNORED_SHOWN_MAX = 10
 _NAME_DIGITS = 12
+#: A number that none can follow: names are as long as their order needs.
+_NUMBER_MAX = 10**_NAME_DIGITS - 1
+_NAME = re.compile(rf"manifest-([0-9]{{{_NAME_DIGITS}}})(?:-([0-9]{{1,18}}))?\.jsonl")
 _STATES = ("begun", "done", "failed")
 _FLUSH_BYTES = 1 << 20
 _FLUSH_SECONDS = 10
@@ -90,22 +94,34 @@ class Manifest:
         self._known.close()
 
     def _load(self):
-        if self._path is None:
-            manifests = self._target.manifests()
-        else:
-            manifests = _own_file(self._path)
-        for name, pieces in manifests:
-            # Manifests are read in the order of their numbers, so that the last line of an object counts. Clocks would not do.
-            digits = name.removeprefix("manifest-")[:_NAME_DIGITS]
-            self._number = max(self._number, int(digits) if digits.isdecimal() else 0)
+        for _, pieces in _own_file(self._path) if self._path is not None else self._in_order():
             for number, line in enumerate(_lines(pieces), 1):
                 try:
                     self._take(*_checked(line))
                 except ValueError as error:
-                    self.ignored_count += 1
-                    if self.ignored_count <= _IGNORED_SHOWN_MAX:
-                        self.ignored.append(f"line {number}: {error}")
+                    self._ignore(f"line {number}: {error}")
         self._known.commit()
+
+    def _in_order(self):
+        """Return manifests in the order of their numbers, so that the last line of an object counts. Clocks would not do."""
+        found = []
+        for name, pieces in self._target.manifests():
+            parts = _NAME.fullmatch(name)
+            if parts is None or int(parts[1]) >= _NUMBER_MAX:
+                self._ignore(f"{name}: not the name of a manifest")
+                continue
+            found.append((int(parts[1]), int(parts[2] or 0), name, pieces))
+        found.sort(key=lambda one: one[:3])
+        if found:
+            self._number, _, name, _ = found[-1]
+            if self._number + 1 >= _NUMBER_MAX and self._is_written:
+                raise JobError(f"{self._target.url}: no number is left after {name}: remove it if no job has written it")
+        return [(name, pieces) for _, _, name, pieces in found]
+
+    def _ignore(self, reason):
+        self.ignored_count += 1
+        if self.ignored_count <= _IGNORED_SHOWN_MAX:
+            self.ignored.append(reason)
 
     def _take(self, command, path, fields):
         if command == "rotate" and self._command == "encrypt":
