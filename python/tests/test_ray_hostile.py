@@ -111,4 +111,4 @@ def test_manifests_are_read_in_the_order_of_numbers(keys, tmp_path):
     place.create()
     for count, last in ((4, 2), (2, 1)):
         place.manifests = lambda count=count: sorted(lines)[: count + 1] if count == 4 else lines[:2][::-1]
-        assert Manifest("encrypt", place, is_written=False).known("x")["size"] == last
+        assert Manifest("encrypt", place, place, is_written=False).known("x")["size"] == last

@@ -18,11 +18,12 @@ from ray_support import CHUNK, is_clean, job, make, tree
 import oarlock
 from oarlock._oarlock import AgeHeader
 from oarlock.ray import JobError, Options, run
-from oarlock.ray.objects import FOLDER, Changed, Entry, Failed, Replaced, Skipped
+from oarlock.ray.objects import ANYTHING, FOLDER, Changed, Entry, Failed, Replaced, Skipped
 from oarlock.ray.stores import parallel, store
 from oarlock.ray.worker import Done, Fault, Item, Settings, Worker
 
 pytestmark = pytest.mark.usefixtures("cluster")
+
 
 def test_a_server_and_a_folder(server, keys, tmp_path, rng):
     (old, _, first), (new, _, second) = keys
@@ -108,7 +109,7 @@ def test_versions(server, tmp_path):
             pass
     # Replaced, but not what another program has written since.
     for etag, kept in ((entry.etag, b"12345"), (place.stat("x").etag, b"new")):
-        upload = place.begin("x", 3, 1, Replaced(5, etag, b""))
+        upload = place.begin("x", 3, 1, Replaced(Entry("x", 5, etag)))
         sink = place.part(upload, 1, 0)
         sink.write([b"new"])
         if kept == b"new":
@@ -242,6 +243,11 @@ class Files(paramiko.SFTPServerInterface):
     def remove(self, path):
         return self._made(os.remove, path)
 
+    def rename(self, old, new):
+        if os.path.lexists(new):
+            return paramiko.SFTP_FAILURE
+        return self._made(os.rename, old, new)
+
     def posix_rename(self, old, new):
         return self._made(os.rename, old, new)
 
@@ -353,7 +359,7 @@ def odd(path, **methods):
     return store(f"{scheme}://{path}")
 
 
-def put(place, path, data, replaced=None):
+def put(place, path, data, replaced=ANYTHING):
     upload = place.begin(path, len(data), 1, replaced)
     sink = place.part(upload, 1, 0)
     sink.write([data])
@@ -411,7 +417,7 @@ def test_a_store_without_versions(tmp_path):
     assert place.stat("x").etag
     # One of the same time and another length.
     place.create()
-    replaced = Replaced(4, place.stat("x").etag, b"")
+    replaced = Replaced(Entry("x", 4, place.stat("x").etag))
     with pytest.raises(Changed):
         put(place, "x", b"new", replaced)
     assert (tmp_path / "x").read_bytes() == b"12345"

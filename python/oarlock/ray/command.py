@@ -61,7 +61,7 @@ _ARGUMENTS: list[Any] = [
     ),
     (("--keep",), {**_FLAG, "of": ("rotate",), "help": "add the recipients to those that the files have"}),
     (("--digest",), {**_FLAG, "of": ("encrypt", "decrypt"), "help": "record the SHA-256 of the plaintext in the manifest"}),
-    (("--overwrite",), {**_FLAG, "of": _WRITING, "help": "replace objects of DST that no earlier job has written"}),
+    (("--overwrite",), {**_FLAG, "of": _WRITING, "help": "replace objects of DST that no job from SRC has written"}),
     (("--break-lock",), {**_FLAG, "of": _WRITING, "help": "in a bucket, take over the lock of a job that has ended"}),
     (("--dry-run",), {**_FLAG, "of": _WRITING, "help": "count what is to be done"}),
     (("--manifest",), {"metavar": "PATH", "help": "a file in place of the manifests in DST"}),

@@ -31,7 +31,7 @@ from .._oarlock import AgeKey, FileError, RemoteIdentity
 from . import headers
 from .keys import Identities, Remote, Server
 from .local import umask
-from .manifest import Manifest
+from .manifest import Manifest, output
 from .objects import CHUNK_BYTES, NONCE_BYTES, RANGE_CHUNKS, Changed, Entry, Failed, JobError, sealed_bytes
 from .plan import Headers, Long, Planner, source_of
 from .stores import store
@@ -119,7 +119,8 @@ def run(options: Options, progress: Callable[[Summary], Any] | None = None) -> S
         except (ValueError, FileError) as error:
             raise JobError(str(error)) from None
     summary = Summary(options.command)
-    holder = json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "job": os.urandom(8).hex()})
+    name = os.urandom(8).hex()
+    holder = json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "job": name})
     writes = options.writes and not options.dry_run
     with contextlib.ExitStack() as stack:
         if writes:
@@ -130,7 +131,11 @@ def run(options: Options, progress: Callable[[Summary], Any] | None = None) -> S
             if held is not None:
                 raise JobError(f"another job uses {target.url}: {held}")
             stack.callback(target.unlock)
-        manifest = Manifest(options.command if options.writes else "encrypt", target, options.manifest, writes)
+        # Where outputs are not announced, they bear the job's mark.
+        target.job = "" if target.announces else name
+        manifest = Manifest(
+            options.command if options.writes else "encrypt", source, target, options.manifest, writes, target.job
+        )
         stack.callback(manifest.close)
         if manifest.ignored_count:
             summary.notes.append(
@@ -138,11 +143,12 @@ def run(options: Options, progress: Callable[[Summary], Any] | None = None) -> S
             )
         if options.command == "rotate":
             summary.notes.append(ROTATION_NOTE)
-        if writes and options.in_place and hasattr(target, "without_conditions"):
+        is_conditional = options.in_place or (not options.overwrite and not target.announces)
+        if writes and is_conditional and hasattr(target, "without_conditions"):
             warning = target.without_conditions()
             summary.notes += [warning] if warning else []
         if writes and hasattr(target, "remove_incomplete"):
-            target.remove_incomplete(lambda path: manifest.known(source_of(options.command, path)) is not None)
+            target.remove_incomplete(lambda path: manifest.has(source_of(options.command, path)))
         planner = Planner(options, source, target, manifest, unwrapper)
         stack.callback(planner.close)
         job = _Job(options, source.url, target, manifest, planner, summary, holder if writes else None, progress)
@@ -233,7 +239,7 @@ class _Upload:
         else:
             self._opened, self.prologue, size = member.opened, b"", plain_bytes
         self._command = options.command
-        self.upload = target.begin(member.item.path, size, self.count)
+        self.upload = target.begin(member.item.path, size, self.count, member.item.replaced)
 
     def sealed(self, recipient):
         if self._command == "encrypt":
@@ -261,7 +267,9 @@ class _Job:
             options.digest,
             lock,
             options.range_chunks,
+            target.job,
             umask(),
+            getattr(target, "unconditional", ()),
         )
         self._thread = ThreadPoolExecutor(1)
         self._preparing = deque()
@@ -387,7 +395,8 @@ class _Job:
             else:
                 items = [self._item(member, hand.recipient) for member in unit.members]
                 call = hand.actor.objects.options(name=f"oarlock {command}: objects")
-                reference = call.remote(items)
+                unit.journal = os.urandom(8).hex() if self._target.announces and self._options.writes else None
+                reference = call.remote(items, unit.journal)
             hand.calls += 1
             self._calls[reference] = (hand, unit)
 
@@ -442,7 +451,19 @@ class _Job:
                 self._done(result)
             else:
                 self._missed(result)
+        self._settle(unit, all(isinstance(result, Done) for result in answer))
         return None
+
+    def _settle(self, unit, is_complete):
+        """Have the journal of a group removed."""
+        if unit.journal is None:
+            return
+        if is_complete:
+            self._manifest.release(unit.journal)
+            return
+        # Objects that failed, or are not heard of, may have got their names. What cannot be read now, the next job reads.
+        with contextlib.suppress(Exception):
+            self._manifest.keep(unit.journal)
 
     def _begun(self, reference):
         hand = next(hand for hand in self._hands if hand.ready == reference)
@@ -471,6 +492,7 @@ class _Job:
         """Take a unit back whose worker was lost."""
         if isinstance(unit, _Range):
             return self._range_done(unit, Fault(unit.long.item.entry, reason, "again"))
+        self._settle(unit, False)
         # One by one, in case that one of them ends workers.
         for member in unit.members:
             self._missed(Fault(member.item.entry, reason, "again"))
@@ -500,13 +522,17 @@ class _Job:
             return
         self._uploads.discard(upload)
         try:
-            output = self._target.commit(upload.upload, upload.parts, entry.mode)
+            if self._target.announces:
+                version = self._target.finish(upload.upload, entry.mode)
+                self._manifest.add(entry, "written", output=output(version))
+                self._manifest.flush()
+            committed = self._target.commit(upload.upload, upload.parts, entry.mode)
         except Exception as error:
             # A store's library has exceptions of its own.
             upload.abort()
             self._missed(Fault(entry, str(error), "failed" if isinstance(error, Failed) else "again"))
         else:
-            self._done(Done(entry, output, None))
+            self._done(Done(entry, committed, None))
 
     def _done(self, done):
         self._attempts.pop(done.entry.path, None)
@@ -514,9 +540,10 @@ class _Job:
         self._summary.bytes += done.entry.size
         self._counted("done", done.entry)
         if self._options.writes:
-            output = {"size": done.output.size, "etag": done.output.etag}
-            more = {"sha256": done.sha256} if done.sha256 else {}
-            self._manifest.add(done.entry, "done", self._options.recipients, self._options.keep, output=output, **more)
+            more: dict[str, Any] = {"output": output(done.output)}
+            if done.sha256:
+                more["sha256"] = done.sha256
+            self._manifest.add(done.entry, "done", self._options.recipients, self._options.keep, **more)
         elif done.sha256:
             known = self._manifest.known(done.entry.path)
             if known and known["sha256"] and known["sha256"] != done.sha256:

@@ -11,11 +11,15 @@ import stat
 import threading
 
 from . import headers
-from .objects import FOLDER, VANISHED, Changed, Entry, Failed, JobError, Skipped, Unlisted, parts_of
+from .objects import APPEARED, FOLDER, REPLACED, VANISHED, Changed, Entry, Failed, JobError, Skipped, Unlisted, parts_of
 
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _SYNC_EACH_MAX = 4
 _unnumbered = None
+_RENAME_NOREPLACE = 1
+_UNKNOWN = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
+#: Of glibc 2.28 and later.
+_renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
 
 
 class LocalStore:
@@ -25,10 +29,12 @@ class LocalStore:
     parallel_max = 64
     #: Whether different workers can write ranges of an object.
     has_ranges = True
+    #: Whether versions of objects are known, and recorded, before these get their names.
+    announces = True
 
     def __init__(self, root):
         self.root = os.path.realpath(root)
-        self.url = self.root
+        self.url = self.name = self.root
         #: The umask of the driver, if that is another process.
         self.umask = None
         self._lock = None
@@ -121,7 +127,7 @@ class LocalStore:
 
     def begin(self, path, size, parts, replaced=None):
         """Begin an object of a length, in a number of parts. None is one after the other, as many as the store likes.
-        ``replaced`` is the only version that it may take the place of, if that matters.
+        ``replaced`` is what it may take the place of. Without it, there must not be an object of the name.
 
         Return what the other methods, on any machine, need to know of it.
         """
@@ -129,19 +135,20 @@ class LocalStore:
         name = f"tmp-{os.urandom(8).hex()}"
         folder = self.own()
         os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600, dir_fd=folder))
-        return (path, size, name)
+        return (path, size, name, replaced)
 
     def part(self, upload, number, offset):
         """Return the sink of a part, which begins at this byte of the object."""
         folder = self.own()
         return _Sink(os.open(upload[2], os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=folder), offset)
 
-    def commit(self, upload, parts, mode=None, is_synced=False):
-        """Give a complete object its name. Return its version."""
-        path, size, temporary = upload
-        *folders, name = parts_of(path)
-        ours = self.own()
-        descriptor = os.open(temporary, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=ours)
+    def finish(self, upload, mode=None):
+        """Return the version that a complete object has once it gets its name."""
+        return self._finished(upload, mode, is_synced=True)
+
+    def _finished(self, upload, mode, is_synced):
+        path, size, temporary, _ = upload
+        descriptor = os.open(temporary, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=self.own())
         try:
             os.fchmod(descriptor, (0o666 if mode is None else mode & 0o777) & ~self._mask())
             if not is_synced:
@@ -151,8 +158,32 @@ class LocalStore:
             os.close(descriptor)
         if status.st_size != size:
             raise OSError(errno.EIO, f"{status.st_size} bytes were written, not {size}")
-        os.rename(temporary, name, src_dir_fd=ours, dst_dir_fd=self.folder(folders, make=True))
         return _entry(path, status)
+
+    def commit(self, upload, parts, mode=None, is_synced=False):
+        """Give a complete object its name. Return its version.
+
+        Raises Changed if the destination has not what the object may take the place of.
+        """
+        path, _, temporary, replaced = upload
+        *folders, name = parts_of(path)
+        finished = self._finished(upload, mode, is_synced)
+        ours, folder = self.own(), self.folder(folders, make=True)
+        if replaced is None:
+            try:
+                _rename_new(ours, temporary, folder, name)
+            except FileExistsError:
+                raise Changed(APPEARED) from None
+            return finished
+        if replaced.version is not None:
+            try:
+                status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            except FileNotFoundError:
+                raise Changed(VANISHED) from None
+            if not stat.S_ISREG(status.st_mode) or not _entry(path, status).is_same(replaced.version):
+                raise Changed(REPLACED)
+        os.rename(temporary, name, src_dir_fd=ours, dst_dir_fd=folder)
+        return finished
 
     def _mask(self):
         if self.umask is None:
@@ -242,12 +273,15 @@ class LocalStore:
 
     def manifests(self):
         """Yield names of manifests, and for each an iterator of its bytes in pieces."""
+        return self._lines("manifest-")
+
+    def _lines(self, prefix):
         try:
             names = os.listdir(self.own())
         except (FileNotFoundError, NotADirectoryError):
             return
         for name in names:
-            if name.startswith("manifest-") and name.endswith(".jsonl"):
+            if name.startswith(prefix) and name.endswith(".jsonl"):
                 yield name, self._pieces(name)
 
     def _pieces(self, name):
@@ -260,11 +294,32 @@ class LocalStore:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         descriptor = os.open(f"manifest-{name}.jsonl", flags, 0o666, dir_fd=self.own())
         try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(descriptor, view) :]
+            _write(descriptor, data)
+            os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+    # Journals of the versions that a group of objects has once it gets its names. The manifest takes them over.
+
+    def announce(self, name, data, count):
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(f"written-{name}.jsonl", flags, 0o666 & ~self._mask(), dir_fd=self.own())
+        try:
+            _write(descriptor, data)
+            if count <= _SYNC_EACH_MAX:
+                # Otherwise `sync` does it.
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def journals(self):
+        """Yield the names of journals, and for each an iterator of its bytes in pieces."""
+        for name, pieces in self._lines("written-"):
+            yield name.removeprefix("written-").removesuffix(".jsonl"), pieces
+
+    def remove_journal(self, name):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"written-{name}.jsonl", dir_fd=self.own())
 
     def own(self):
         """Return a descriptor of the job's own folder."""
@@ -382,6 +437,36 @@ def umask():
     """Return the mask of this process for the permissions of new files."""
     with open("/proc/self/status") as file:
         return int(next((line.split()[1] for line in file if line.startswith("Umask:")), "022"), 8)
+
+
+def _rename_new(old_folder, old, new_folder, new):
+    """Rename a file. Raises FileExistsError if there is one of the new name."""
+    if _renameat2 is not None:
+        if _renameat2(old_folder, os.fsencode(old), new_folder, os.fsencode(new), _RENAME_NOREPLACE) == 0:
+            return
+        number = ctypes.get_errno()
+        if number not in _UNKNOWN:
+            raise OSError(number, os.strerror(number))
+    # NFS, for one, has no such renaming.
+    try:
+        os.link(old, new, src_dir_fd=old_folder, dst_dir_fd=new_folder, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in (*_UNKNOWN, errno.EPERM, errno.EMLINK):
+            raise
+    else:
+        os.unlink(old, dir_fd=old_folder)
+        return
+    # Nor hard links: all that is left is a look.
+    with contextlib.suppress(FileNotFoundError):
+        os.stat(new, dir_fd=new_folder, follow_symlinks=False)
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+    os.rename(old, new, src_dir_fd=old_folder, dst_dir_fd=new_folder)
+
+
+def _write(descriptor, data):
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
 
 
 def _rest(views, count):

@@ -1,8 +1,13 @@
 """The manifest: lines of JSON, which make a job resumable.
 
-A line tells of one object: ``path``, ``size`` and ``etag`` of the source, ``state`` ("begun", "done" or "failed"), and for
-"done" ``output`` with the size and ETag of the destination, and ``sha256`` of the plaintext if it was asked for.
-``recipients`` names the line that lists them.
+A line tells of one object: ``path``, ``size`` and ``etag`` of the source, ``state`` ("begun", "written", "done" or "failed"),
+for "written" and "done" ``output`` with the size and ETag of the destination, and for "done" ``sha256`` of the plaintext if it
+was asked for. ``recipients`` and ``source`` name the lines that list recipients and the source's URL.
+
+An object of the destination is a job's own if it has a version that a line names as the output of the same source. A job may be
+killed at any time, so lines are written ahead: "written" ones before the object has its name, into a journal of the group of
+objects, which goes once the manifest has all its lines. In S3, where ETags are not known ahead, "begun" lines name the ``job``
+whose mark the object bears.
 
 Anybody who can write to the destination can write the manifest. So it never names what is read or written: a job looks up
 objects that it has listed itself, and believes a line only if the destination has the version that the line names.
@@ -10,6 +15,7 @@ objects that it has listed itself, and believes a line only if the destination h
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -18,7 +24,7 @@ import sqlite3
 import threading
 import time
 
-from .objects import SUFFIX, JobError
+from .objects import SUFFIX, JobError, mark_of, output_of
 
 LINE_BYTES_MAX = 64 << 10
 _IGNORED_SHOWN_MAX = 10
@@ -26,20 +32,28 @@ _NAME_DIGITS = 12
 #: A number that none can follow: names are as long as their order needs.
 _NUMBER_MAX = 10**_NAME_DIGITS - 1
 _NAME = re.compile(rf"manifest-([0-9]{{{_NAME_DIGITS}}})(?:-([0-9]{{1,18}}))?\.jsonl")
-_STATES = ("begun", "done", "failed")
+_STATES = ("begun", "written", "done", "failed")
 _FLUSH_BYTES = 1 << 20
 _FLUSH_SECONDS = 10
 
 
 class Manifest:
-    def __init__(self, command, target, path=None, is_written=True):
+    def __init__(self, command, source, target, path=None, is_written=True, job=""):
         self._command = command
+        self._source = source_name(source)
         self._target = target
+        self._target_name = source_name(target)
+        #: Whose marks objects bear, where the store keeps such.
+        self._job = job
+        self._released = []
         self._path = path
         self._number = 0
         self._lines = bytearray()
+        self._head = bytearray()
         self._flushed = time.monotonic()
-        self._recipients = set()
+        #: Names of recipients and sources that have a line.
+        self._named = set()
+        self._list(self._source, [source.url])
         self._is_written = is_written
         #: Lines that were not understood: how many, and what was wrong with the first of them.
         self.ignored_count = 0
@@ -47,59 +61,127 @@ class Manifest:
         # A file without a name, which holds what the memory should not.
         self._known = sqlite3.connect("", check_same_thread=False)
         self._known.execute("CREATE TABLE known (path BLOB PRIMARY KEY, line TEXT) WITHOUT ROWID")
+        # The versions, or marks, that objects of the destination have by jobs of a source.
+        columns = "path BLOB, version TEXT, source TEXT, PRIMARY KEY (path, version, source)"
+        self._known.execute(f"CREATE TABLE outputs ({columns}) WITHOUT ROWID")
         self._mutex = threading.Lock()
         self._load()
 
     def known(self, path):
-        """Return the last line of an object, or None."""
-        query = "SELECT line FROM known WHERE path = ?"
+        """Return the last line of an object of this source, or None."""
         with self._mutex:
-            row = self._known.execute(query, (os.fsencode(path),)).fetchone()
+            found = self._last(path)
+        return found if found and self._is_ours(found["source"]) else None
+
+    def has(self, path):
+        """Whether a line names an object of this path, of any source."""
+        with self._mutex:
+            return self._last(path) is not None
+
+    def _last(self, path):
+        row = self._known.execute("SELECT line FROM known WHERE path = ?", (os.fsencode(path),)).fetchone()
         return json.loads(row[0]) if row else None
+
+    def _is_ours(self, source):
+        # Lines of versions before sources had names have none.
+        return source in (None, "", self._source)
+
+    def owns(self, path, present):
+        """Whether a job from this source has written the version of an object that is in the destination."""
+        mark = present.mark.rpartition("-")[0]
+        if self._job and mark == mark_of(self._job, path):
+            return True
+        query = "SELECT source FROM outputs WHERE path = ? AND version IN (?, ?)"
+        with self._mutex:
+            version = _version(present.size, present.etag)
+            rows = self._known.execute(query, (os.fsencode(path), version, f"mark:{mark}" if mark else version))
+            return any(self._is_ours(source) for (source,) in rows)
+
+    def refresh(self):
+        """Read what workers have written into journals."""
+        with self._mutex:
+            for _, pieces in self._target.journals():
+                for line in _lines(pieces):
+                    try:
+                        self._take(*_checked(line))
+                    except ValueError:
+                        continue
+
+    def release(self, journal):
+        """Have a journal removed: the manifest has the lines of all its objects."""
+        with self._mutex:
+            self._released.append(journal)
 
     def add(self, entry, state, recipients=(), keep=False, **more):
         """Add the line of an object. It is durable after flush."""
-        lines = []
-        line = {"command": self._command, "path": entry.path, "size": entry.size, "etag": entry.etag, "state": state}
+        line = line_of(self._command, self._source, entry, state)
+        if state == "begun" and self._job:
+            line["job"] = self._job
         with self._mutex:
             if recipients:
                 line["recipients"] = recipients_name(recipients, keep)
-                if line["recipients"] not in self._recipients:
-                    self._recipients.add(line["recipients"])
-                    lines.append({"recipients": line["recipients"], "list": sorted(recipients)})
-            lines.append({**line, **more})
-            for one in lines:
-                self._lines += json.dumps(one).encode() + b"\n"
+                self._list(line["recipients"], sorted(recipients), "recipients")
+            line.update(more)
+            if state == "written":
+                self._take(*_checked(json.dumps(line).encode()))
+            self._lines += json.dumps(line).encode() + b"\n"
             is_due = len(self._lines) >= _FLUSH_BYTES or time.monotonic() > self._flushed + _FLUSH_SECONDS
         if is_due:
             self.flush()
+
+    def keep(self, journal):
+        """Take the lines of a journal over, some of whose objects have no line of their own. It may be absent."""
+        with self._mutex:
+            for name, pieces in self._target.journals():
+                if name == journal:
+                    for line in self._read(f"journal {name}", pieces):
+                        self._lines += line + b"\n"
+                    self._released.append(name)
+
+    def _list(self, name, listed, kind="source"):
+        if name not in self._named:
+            self._named.add(name)
+            self._head += json.dumps({kind: name, "list": listed}).encode() + b"\n"
 
     def flush(self):
         with self._mutex:
             data, self._lines = self._lines, bytearray()
             self._flushed = time.monotonic()
-            if not data or not self._is_written:
+            released, self._released = self._released, []
+            if not self._is_written:
                 return
-            if self._path is None:
-                self._target.append_manifest(f"{self._number + 1:0{_NAME_DIGITS}}", data)
-            else:
-                with open(self._path, "a+b") as file:
-                    if file.tell() and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
-                        # The last line of a job that was killed.
-                        file.write(b"\n")
-                    file.write(data)
+            if data:
+                data, self._head = self._head + data, bytearray()
+                self._append(data)
+            for journal in released:
+                # What is left, the next job takes over.
+                with contextlib.suppress(Exception):
+                    self._target.remove_journal(journal)
+
+    def _append(self, data):
+        if self._path is None:
+            self._target.append_manifest(f"{self._number + 1:0{_NAME_DIGITS}}", data)
+        else:
+            with open(self._path, "a+b") as file:
+                if file.tell() and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
+                    # The last line of a job that was killed.
+                    file.write(b"\n")
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
 
     def close(self):
         self.flush()
         self._known.close()
 
     def _load(self):
-        for _, pieces in _own_file(self._path) if self._path is not None else self._in_order():
-            for number, line in enumerate(_lines(pieces), 1):
-                try:
-                    self._take(*_checked(line))
-                except ValueError as error:
-                    self._ignore(f"line {number}: {error}")
+        for name, pieces in _own_file(self._path) if self._path is not None else self._in_order():
+            self._read(name, pieces)
+        for journal, pieces in self._target.journals():
+            # Of a job that was killed. Its lines are this one's, so that the journal may go.
+            for line in self._read(f"journal {journal}", pieces):
+                self._lines += line + b"\n"
+            self._released.append(journal)
         self._known.commit()
 
     def _in_order(self):
@@ -118,32 +200,93 @@ class Manifest:
                 raise JobError(f"{self._target.url}: no number is left after {name}: remove it if no job has written it")
         return [(name, pieces) for _, _, name, pieces in found]
 
+    def _read(self, name, pieces):
+        """Take the lines of a manifest. Return those that were understood."""
+        taken = []
+        for number, line in enumerate(_lines(pieces), 1):
+            try:
+                command, path, fields = _checked(line)
+                self._take(command, path, fields)
+            except ValueError as error:
+                self._ignore(f"line {number}: {error}")
+            else:
+                if name.startswith("journal"):
+                    taken.append(line)
+        return taken
+
     def _ignore(self, reason):
         self.ignored_count += 1
         if self.ignored_count <= _IGNORED_SHOWN_MAX:
             self.ignored.append(reason)
 
     def _take(self, command, path, fields):
+        if command is None:
+            return
+        try:
+            os.fsencode(path)
+        except UnicodeEncodeError:
+            raise ValueError("the path has no bytes") from None
+        is_in_place = command == "rotate" and fields.get("source") in (None, self._target_name)
+        self._take_output(output_of(command, path), fields, is_in_place)
+        if fields.get("state") == "written":
+            return
         if command == "rotate" and self._command == "encrypt":
             # What was encrypted has another header since, if it was rotated in place.
             path = path.removesuffix(SUFFIX)
-            known = self.known(path)
-            if known is None or fields["state"] != "done":
+            known = self._last(path)
+            if known is None or not is_in_place or fields["state"] != "done":
                 return
             fields = {**known, "output": fields["output"], "recipients": fields["recipients"]}
         elif command != self._command:
             return
-        try:
-            row = (os.fsencode(path), json.dumps(fields))
-        except UnicodeEncodeError:
-            raise ValueError("the path has no bytes") from None
-        self._known.execute("INSERT OR REPLACE INTO known VALUES (?, ?)", row)
+        self._known.execute("INSERT OR REPLACE INTO known VALUES (?, ?)", (os.fsencode(path), json.dumps(fields)))
+
+    def _take_output(self, path, fields, is_in_place):
+        """Note whose an object of the destination is."""
+        if path is None:
+            return
+        place, source, version = os.fsencode(path), fields["source"] or "", None
+        if fields["state"] == "begun" and fields["job"]:
+            version = f"mark:{mark_of(fields['job'], path)}"
+        elif fields["state"] in ("written", "done"):
+            version = _version(fields["output"]["size"], fields["output"]["etag"])
+        if version is None:
+            return
+        insert = "INSERT OR IGNORE INTO outputs "
+        self._known.execute(f"{insert} VALUES (?, ?, ?)", (place, version, source))
+        if fields["state"] == "done":
+            # From here on only the version tells: marks may outlast a change of the object.
+            self._known.execute("DELETE FROM outputs WHERE path = ? AND version LIKE 'mark:%'", (place,))
+        if is_in_place:
+            # It stays that of whoever wrote what was rotated.
+            whose = "SELECT path, ?, source FROM outputs WHERE path = ? AND version = ?"
+            self._known.execute(f"{insert} {whose}", (version, place, _version(fields["size"], fields["etag"])))
+
+
+def line_of(command, source, entry, state, **more):
+    """Return the line of an object."""
+    line = {"command": command, "path": entry.path, "size": entry.size, "etag": entry.etag, "state": state, "source": source}
+    return {**line, **more}
+
+
+def output(entry):
+    return {"size": entry.size, "etag": entry.etag}
+
+
+def source_name(store):
+    """Return a short name of a store."""
+    return hashlib.sha256(os.fsencode(store.name)).hexdigest()[:16]
 
 
 def recipients_name(recipients, keep=False):
     """Return a short name of a set of recipients: all of an object, or those that were added."""
     name = hashlib.sha256("\n".join(sorted(recipients)).encode()).hexdigest()[:16]
     return f"+{name}" if keep else name
+
+
+def _version(size, etag):
+    """Return a version of an object as one text, or None if there is none."""
+    return f"{size}:{etag}" if isinstance(size, int) and isinstance(etag, str) else None
 
 
 def _own_file(path):
@@ -181,6 +324,8 @@ def _checked(line):
         raise ValueError("not an object of JSON")
     if "list" in fields:
         return None, "", {}
+    if not isinstance(fields.get("command"), str):
+        raise ValueError("no command")
     path, output = fields.get("path"), fields.get("output", {})
     if not isinstance(path, str) or not path:
         raise ValueError("no path")
@@ -188,6 +333,8 @@ def _checked(line):
         raise ValueError("no known state")
     if not isinstance(output, dict):
         raise ValueError("the output is not an object of JSON")
-    kept = {key: fields.get(key) for key in ("size", "etag", "state", "recipients", "sha256", "header")}
+    kept = {key: fields.get(key) for key in ("size", "etag", "state", "recipients", "sha256", "header", "source", "job")}
+    if not all(kept[key] is None or isinstance(kept[key], str) for key in ("source", "job")):
+        raise ValueError("the source or the job is not a text")
     kept["output"] = {key: output.get(key) for key in ("size", "etag")}
     return fields.get("command"), path, kept

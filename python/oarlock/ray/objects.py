@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from typing import NamedTuple
 
 #: The folder of a job's lock, manifests and temporary files, in the destination.
@@ -19,6 +21,8 @@ RANGE_CHUNKS = 1024
 RANGE_BYTES = RANGE_CHUNKS * CHUNK_BYTES
 
 VANISHED = "it is no longer there"
+REPLACED = "it was replaced by another program"
+APPEARED = "another program has made an object of its name meanwhile"
 
 
 class Entry(NamedTuple):
@@ -36,6 +40,8 @@ class Entry(NamedTuple):
     stamp: tuple = ()
     #: Whether any later change shows. Writes to a file's mapped pages may leave all its times as they are.
     is_settled: bool = True
+    #: What the upload that wrote it has left on it, in stores that keep such a mark.
+    mark: str = ""
 
     def is_same(self, other):
         """Whether both are one version of an object."""
@@ -44,11 +50,15 @@ class Entry(NamedTuple):
 
 
 class Replaced(NamedTuple):
-    """The version of an object that an upload takes the place of, and how the new one begins."""
+    """What an upload may take the place of. Without one, its name has to be free."""
 
-    size: int
-    etag: str
-    header: bytes
+    #: The only version. None is whatever there is.
+    version: Entry | None
+    #: Whether the object is rotated in place, so that the version is what was read.
+    is_source: bool = False
+
+
+ANYTHING = Replaced(None)
 
 
 class Unlisted(NamedTuple):
@@ -95,6 +105,20 @@ def parts_of(path):
     if names[0] == FOLDER:
         raise Failed(f"{FOLDER} is the job's own folder")
     return names
+
+
+def output_of(command, path):
+    """Return the path in the destination of what a command makes of a path, or None if it makes nothing of it."""
+    if command == "encrypt":
+        return path + SUFFIX
+    if command == "rotate":
+        return path
+    return path[: -len(SUFFIX)] if command == "decrypt" and path.endswith(SUFFIX) else None
+
+
+def mark_of(job, path):
+    """Return how the marks of a job begin on an object. A copy under another name has another object's."""
+    return f"{job}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:16]}"
 
 
 def shown(path):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
 from .._oarlock import FileError
 from .keys import Opened, digest, open_header
 from .local import LocalStore
-from .manifest import recipients_name
+from .manifest import output, recipients_name
 from .names import FoldedNames
 from .objects import (
+    ANYTHING,
     CHUNK_BYTES,
     NONCE_BYTES,
     SUFFIX,
@@ -21,8 +23,10 @@ from .objects import (
     Failed,
     Foreign,
     JobError,
+    Replaced,
     Skipped,
     Unlisted,
+    output_of,
     plain_bytes,
 )
 from .stores import parallel
@@ -49,10 +53,13 @@ class Member(NamedTuple):
     opened: Opened | None
 
 
-class Group(NamedTuple):
+@dataclass
+class Group:
     """Whole objects for one call."""
 
     members: list[Member]
+    #: The name of the journal of their outputs.
+    journal: str | None = None
 
 
 class Long(NamedTuple):
@@ -189,28 +196,47 @@ class Planner:
         known = self._manifest.known(entry.path)
         if command == "verify":
             return self._to_verify(entry, path, known)
-        present = None if self._is_fresh else self._target.stat(path)
+        # The first attempt may have written what was not there before.
+        present = None if self._is_fresh and not is_again else self._target.stat(path)
+        replaced = ANYTHING if self._options.overwrite else None
         if present is not None:
             if self._is_done(entry, known, present):
                 return None
-            is_ours = known is not None or is_again or self._options.in_place
-            if not is_ours and not self._options.overwrite:
-                raise Foreign("the destination has it, and not from an earlier job: --overwrite replaces it")
+            if not self._options.overwrite and not self._options.in_place:
+                if not self._is_ours(path, present, is_again):
+                    raise Foreign(
+                        "the destination has it in a version that no earlier job from this source has written: "
+                        "--overwrite replaces it"
+                    )
+                replaced = Replaced(present)
         if command == "encrypt":
             if entry.size > self._options.range_chunks * CHUNK_BYTES:
                 # Its ranges are read at different times.
                 entry = self._source.pinned(entry)
-            return Member(Item(entry, path), None)
+            return Member(Item(entry, path, replaced=replaced), None)
         # A job that was killed after it had given the object a new header knows that one.
         done = known["header"] if known and self._options.in_place and known["recipients"] == self._recipients else None
         opened = open_header(self._source, entry, self._unwrapper, done)
         if opened is None:
+            # Its version has no line yet, by which the jobs that encrypt know it.
+            before = entry._replace(size=known["size"], etag=known["etag"])
+            self._manifest.add(before, "done", self._options.recipients, self._options.keep, output=output(entry))
             return None
         if command == "decrypt":
-            return Member(Item(entry, path), opened)
+            return Member(Item(entry, path, replaced=replaced), opened)
         # The whole header is for recipients only, so it may pass through Ray.
         header = opened.key.wrap(list(self._options.recipients), opened.header, self._options.keep)
-        return Member(Item(entry, path, header=header, header_bytes=opened.header.size), None)
+        item = Item(entry, path, header=header, header_bytes=opened.header.size, replaced=replaced)
+        return Member(item, None)
+
+    def _is_ours(self, path, present, is_again):
+        if self._manifest.owns(path, present):
+            return True
+        if not is_again:
+            return False
+        # A worker of this job may have written it, and not have told.
+        self._manifest.refresh()
+        return self._manifest.owns(path, present)
 
     def _output_path(self, entry):
         command, path = self._options.command, entry.path
@@ -218,7 +244,7 @@ class Planner:
             return path + SUFFIX
         if not path.endswith(SUFFIX) or path.split("/")[-1] == SUFFIX:
             return Skipped(path, f"its name does not end with {SUFFIX}")
-        return path[: -len(SUFFIX)] if command == "decrypt" else path
+        return output_of(command, path)
 
     def _is_done(self, entry, known, present):
         if known is None or known["state"] != "done" or known["recipients"] != self._recipients:

@@ -16,7 +16,7 @@ import threading
 import time
 from typing import Any
 
-from .objects import FOLDER, VANISHED, Changed, Entry, Failed, JobError, Skipped, Unlisted, parts_of
+from .objects import APPEARED, FOLDER, REPLACED, VANISHED, Changed, Entry, Failed, JobError, Skipped, Unlisted, parts_of
 
 #: What may tell versions apart, the best first.
 _VERSIONS = (
@@ -55,6 +55,7 @@ class PluginStore:
     parallel_max = 2
     #: One worker writes the whole of an object.
     has_ranges = False
+    announces = True
 
     def __init__(self, url):
         from fsspec.core import split_protocol
@@ -72,7 +73,9 @@ class PluginStore:
             raise JobError(f"{url}: give the folder's path without '.', '..' and empty names")
         self.root = self._class._strip_protocol(url).rstrip("/")
         self._held = threading.local()
+        self.name = repr((*self._server(), self.root))
         self._writing = {}
+        self._finished = {}
         self._pieces_written = 0
         self._lock_text = None
         self._folders = set()
@@ -234,26 +237,54 @@ class PluginStore:
 
     def commit(self, upload, parts, mode=None, is_synced=False):
         path, size, name, replaced = upload
-        file = self._writing.pop(name, None)
-        if file is not None:
-            file.close()
+        if name not in self._finished:
+            self.finish(upload)
         written, place = self._own(name), self._path(path)
-        length = self._fs.info(written)["size"]
-        if length != size:
-            raise OSError(f"{length} bytes were written, not {size}")
         self._make_folder(place.rsplit("/", 1)[0])
-        if replaced is not None:
-            now = self.stat(path)
-            if now is None:
-                raise Failed(VANISHED)
-            if (now.size, now.etag) != (replaced.size, replaced.etag):
-                raise Changed("it was replaced by another program")
-        self._fs.mv(written, place)
+        if replaced is None:
+            self._rename_new(path, written, place)
+        else:
+            if replaced.version is not None:
+                now = self.stat(path)
+                if now is None:
+                    raise Failed(VANISHED) if replaced.is_source else Changed(VANISHED)
+                if not now.is_same(replaced.version):
+                    raise Changed(REPLACED)
+            self._fs.mv(written, place)
+        self._finished.pop(name)
         # Some stores answer that they have renamed a file, and have not.
         output = self._entry(path, self._fs.info(place))
         if output.size != size or self._is_there(written):
             raise OSError("the store did not give the temporary file its name")
         return output
+
+    def finish(self, upload, mode=None):
+        """Return the version that a complete object has once it gets its name, as far as renaming keeps versions."""
+        path, size, name, _ = upload
+        file = self._writing.pop(name, None)
+        if file is not None:
+            file.close()
+        found = self._entry(path, self._fs.info(self._own(name)))
+        if found.size != size:
+            raise OSError(f"{found.size} bytes were written, not {size}")
+        self._finished[name] = found
+        return found
+
+    def _rename_new(self, path, written, place):
+        """Rename a file, unless there is one of the new name."""
+        client = getattr(self._fs, "ftp", None)
+        try:
+            if hasattr(client, "posix_rename"):
+                # Unlike that, the request of all versions of SFTP replaces nothing.
+                client.rename(written, place)
+                return
+        except OSError:
+            if self.stat(path) is not None:
+                raise Changed(APPEARED) from None
+            raise
+        if self.stat(path) is not None:
+            raise Changed(APPEARED)
+        self._fs.mv(written, place)
 
     def _is_there(self, path):
         try:
@@ -272,6 +303,7 @@ class PluginStore:
         return False
 
     def abort(self, upload):
+        self._finished.pop(upload[2], None)
         with contextlib.suppress(Exception):
             if upload[2] in self._writing:
                 self._writing.pop(upload[2]).close()
@@ -324,13 +356,27 @@ class PluginStore:
         self._lock_text = None
 
     def manifests(self):
+        return self._lines("manifest-")
+
+    def announce(self, name, data, count):
+        self._put(self._own(f"written-{name}.jsonl"), data)
+
+    def journals(self):
+        for name, pieces in self._lines("written-"):
+            yield name.removeprefix("written-").removesuffix(".jsonl"), pieces
+
+    def remove_journal(self, name):
+        with contextlib.suppress(FileNotFoundError):
+            self._fs.rm_file(self._own(f"written-{name}.jsonl"))
+
+    def _lines(self, prefix):
         try:
             found = self._listing(f"{self.root}/{FOLDER}")
         except FileNotFoundError:
             return
-        for info in sorted(found, key=lambda info: info["name"]):
+        for info in found:
             name = info["name"].rsplit("/", 1)[-1]
-            if name.startswith("manifest-") and name.endswith(".jsonl") and info["type"] == "file":
+            if name.startswith(prefix) and name.endswith(".jsonl") and info["type"] == "file":
                 yield name, self._pieces(self._own(name), info["size"])
 
     def _pieces(self, path, size):

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
+import os
 import random
 
-from .objects import FOLDER, RANGE_BYTES, VANISHED, Changed, Entry, Failed, JobError, Skipped, sealed_bytes
+from .objects import (
+    APPEARED,
+    FOLDER,
+    RANGE_BYTES,
+    REPLACED,
+    VANISHED,
+    Changed,
+    Entry,
+    Failed,
+    JobError,
+    Skipped,
+    mark_of,
+    sealed_bytes,
+)
 
 _ATTEMPTS = 5
 _KEY_BYTES_MAX = 1024
@@ -24,10 +37,12 @@ _UNSUPPORTED = ("NotImplemented", "InvalidArgument")
 #: The arguments that a job's safety rests on, by operation. s3fs drops what its botocore does not know.
 _CONDITIONS = {
     "PutObject": ("IfMatch", "IfNoneMatch"),
-    "CompleteMultipartUpload": ("IfMatch",),
+    "CompleteMultipartUpload": ("IfMatch", "IfNoneMatch"),
     "GetObject": ("IfMatch",),
     "UploadPartCopy": ("CopySourceIfMatch",),
 }
+#: The mark that an upload leaves on its object, among the object's own metadata.
+_MARK = "oarlock-fleet"
 _PART_BYTES_MAX = sealed_bytes(RANGE_BYTES) + (1 << 20)
 
 
@@ -35,6 +50,8 @@ class S3Store:
     parallel = 16
     parallel_max = 16
     has_ranges = True
+    #: The store chooses ETags, so that objects bear marks instead.
+    announces = False
 
     def __init__(self, url, endpoint=None):
         try:
@@ -48,8 +65,13 @@ class S3Store:
         if not self._bucket:
             raise JobError(f"{url} names no bucket: s3://BUCKET/PREFIX")
         self._prefix = prefix.rstrip("/") + "/" if prefix.rstrip("/") else ""
+        self.name = f"s3://{self._bucket}/{self._prefix}"
         self._endpoint = endpoint
         self._has_lock = False
+        #: The job that marks are of.
+        self.job = ""
+        #: Requests whose conditions the store is known not to check.
+        self.unconditional = ()
 
     def outdated(self):
         """Return what this machine's packages do not know of the conditions that a job needs, or None."""
@@ -105,7 +127,8 @@ class S3Store:
             found = self._fs.call_s3("head_object", **self._place(path))
         except FileNotFoundError:
             return None
-        return Entry(path, found["ContentLength"], found["ETag"].strip('"'), stamp=_stamp(found))
+        mark = found.get("Metadata", {}).get(_MARK, "")
+        return Entry(path, found["ContentLength"], found["ETag"].strip('"'), stamp=_stamp(found), mark=mark)
 
     def pinned(self, entry):
         """Return an entry of a listing with what tells its version from all others: in a bucket with versions, their names."""
@@ -124,18 +147,19 @@ class S3Store:
 
     def begin(self, path, size, parts, replaced=None):
         place = self._place(path)
+        mark = f"{mark_of(self.job, path)}-{os.urandom(8).hex()}"
         if parts == 1 or (parts is None and size <= _COPY_BYTES_MIN):
-            return (path, size, None, False, replaced)
+            return (path, size, None, False, replaced, mark)
         if parts is not None and parts > _PARTS_MAX:
             raise Failed(f"it is cut into {parts} parts, and an upload has at most {_PARTS_MAX}: give a larger range_chunks")
-        identifier = self._fs.call_s3("create_multipart_upload", **place)["UploadId"]
-        return (path, size, identifier, parts is None, replaced)
+        identifier = self._fs.call_s3("create_multipart_upload", **place, Metadata={_MARK: mark})["UploadId"]
+        return (path, size, identifier, parts is None, replaced, mark)
 
     def part(self, upload, number, offset):
         return _Sink(self, upload, number)
 
     def commit(self, upload, parts, mode=None, is_synced=False):
-        path, size, identifier, _, _ = upload
+        path, size, identifier, _, _, mark = upload
         if identifier is None:
             (etag,) = parts
         else:
@@ -145,54 +169,71 @@ class S3Store:
                 etag = self._put(upload, "complete_multipart_upload", UploadId=identifier, MultipartUpload=listed)
             except FileNotFoundError:
                 # A request that was repeated finds what it did the first time.
-                digests = b"".join(bytes.fromhex(etag.strip('"')) for _, etag in parts)
-                etag = f"{hashlib.md5(digests, usedforsecurity=False).hexdigest()}-{len(parts)}"
                 found = self.stat(path)
-                if found is None or found.etag != etag:
+                if found is None or found.mark != mark:
                     raise
+                etag = found.etag
         return Entry(path, size, etag.strip('"'))
 
     def _put(self, upload, method, **arguments):
         """Send the request with which an object appears. Return its ETag.
 
-        Where it replaces a version, the store is asked to compare ETags. Not all stores can, so they are compared here too,
-        just before; what another program writes between this look and the request is lost in such a store.
+        The store is asked to compare what is there with what the object may take the place of. Not all stores can, so it is
+        compared here too, just before, if the store is known not to or the object is rotated in place; what another program
+        writes between this look and the request is lost in such a store.
         """
-        path, size, _, _, replaced = upload
+        path, _, _, _, replaced, mark = upload
         arguments |= self._place(path)
+        if method == "put_object":
+            arguments["Metadata"] = {_MARK: mark}
         if replaced is None:
+            condition = {"IfNoneMatch": "*"}
+        elif replaced.version is None:
             return self._fs.call_s3(method, **arguments)["ETag"]
-        now = self.stat(path)
-        if now is None:
-            raise Failed(VANISHED)
-        if now.etag != replaced.etag:
-            raise Changed("it was replaced by another program")
+        else:
+            condition = {"IfMatch": f'"{replaced.version.etag}"'}
+        if (replaced and replaced.is_source) or (method, *condition) in self.unconditional:
+            self._look(path, replaced)
         try:
-            return self._fs.call_s3(method, **arguments, IfMatch=f'"{replaced.etag}"')["ETag"]
+            return self._fs.call_s3(method, **arguments, **condition)["ETag"]
         except OSError as error:
             if _is_unsupported(error):
+                self._look(path, replaced)
                 return self._fs.call_s3(method, **arguments)["ETag"]
-            if _status(error) != 412:
+            is_gone = isinstance(error, FileNotFoundError) and replaced is not None and not _is_upload_gone(error)
+            if _status(error) != 412 and not is_gone:
                 raise
-        # A request that was repeated meets what it did the first time. No two headers are the same.
+        # A request that was repeated meets what it did the first time.
         now = self.stat(path)
-        begins = {"Range": f"bytes=0-{len(replaced.header) - 1}"}
-        if now is None or now.size != size or self._get(self._place(path), **begins) != replaced.header:
-            raise Changed("it was replaced by another program")
+        if now is None or now.mark != mark:
+            raise Changed(APPEARED if replaced is None else REPLACED)
         return now.etag
 
+    def _look(self, path, replaced):
+        """Compare what is there with what an object may take the place of."""
+        now = self.stat(path)
+        if replaced is None:
+            if now is not None:
+                raise Changed(APPEARED)
+        elif now is None:
+            raise Failed(VANISHED) if replaced.is_source else Changed(VANISHED)
+        elif now.etag != replaced.version.etag:
+            raise Changed(REPLACED)
+
     def without_conditions(self):
-        """Return a sentence about objects whose replacement the store does not make conditional, or None.
+        """Find out which conditions the store checks. Return a sentence about the objects whose replacement is not conditional,
+        or None.
 
-        The caller holds the lock. Its object is written once more, on a condition that is false.
+        The caller holds the lock. Its object is written once more, on conditions that are false.
         """
-        place, condition = self._own("lock"), {"IfMatch": f'"{"0" * 32}"'}
+        place = self._own("lock")
         body = self._get(place)
+        missing = []
 
-        def put():
+        def put(condition):
             self._fs.call_s3("put_object", **place, Body=body, **condition)
 
-        def upload():
+        def upload(condition):
             part = {"UploadId": self._fs.call_s3("create_multipart_upload", **place)["UploadId"]}
             etag = self._fs.call_s3("upload_part", **place, **part, PartNumber=1, Body=body)["ETag"]
             listed = {"Parts": [{"PartNumber": 1, "ETag": etag}]}
@@ -202,12 +243,18 @@ class S3Store:
                 with contextlib.suppress(Exception):
                     self._fs.call_s3("abort_multipart_upload", **place, **part)
 
-        sizes = [name for name, request in (("short", put), ("long", upload)) if not _is_conditional(request)]
+        for method, request in (("put_object", put), ("complete_multipart_upload", upload)):
+            for condition in ({"IfMatch": f'"{"0" * 32}"'}, {"IfNoneMatch": "*"}):
+                if not _is_conditional(lambda request=request, condition=condition: request(condition)):
+                    missing.append((method, *condition))
+        self.unconditional = tuple(missing)
+        methods = {method for method, _ in missing}
+        sizes = [name for name, method in (("short", "put_object"), ("long", "complete_multipart_upload")) if method in methods]
         if not sizes:
             return None
         return (
             f"{self.url} does not compare ETags when {' and '.join(sizes)} objects are written: one that another program "
-            "replaces in the moment between the job's look and its write is lost"
+            "writes in the moment between the job's look and its own write is lost"
         )
 
     def sync(self, uploads):
@@ -301,6 +348,9 @@ class S3Store:
         if self._has_lock and self.lock_text() == self._has_lock:
             self.break_lock()
         self._has_lock = None
+
+    def journals(self):
+        return ()
 
     def manifests(self):
         prefix = f"{self._prefix}{FOLDER}/manifest-"
@@ -448,6 +498,9 @@ def _is_conditional(request):
     """Whether a store refuses a request whose condition is false."""
     try:
         request()
+    except FileNotFoundError:
+        # A request that was repeated finds that its upload is complete.
+        return False
     except OSError as error:
         if _status(error) == 412:
             return True
@@ -459,6 +512,10 @@ def _is_conditional(request):
 def _is_unsupported(error):
     """Whether an exception of s3fs says that the store does not know the condition of a request."""
     return _status(error) == 501 or _answer(error).get("Error", {}).get("Code") in _UNSUPPORTED
+
+
+def _is_upload_gone(error):
+    return _answer(error).get("Error", {}).get("Code") == "NoSuchUpload"
 
 
 def _status(error):

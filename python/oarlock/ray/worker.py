@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import json
 import os
 import random
 import socket
@@ -16,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from .._oarlock import AgeHeader, AgeIdentities, AgeKey, FileError
-from .local import LocalStore
+from .manifest import line_of, output, source_name
 from .objects import (
     CHUNK_BYTES,
     NONCE_BYTES,
@@ -49,8 +50,10 @@ class Settings(NamedTuple):
     digest: bool
     lock: str | None
     range_chunks: int
-    #: The driver's.
+    #: The job's own name, the driver's umask, and requests whose conditions the destination does not check.
+    job: str = ""
     umask: int | None = None
+    unconditional: tuple[tuple[str, str], ...] = ()
 
 
 class Sealed(NamedTuple):
@@ -74,6 +77,8 @@ class Item(NamedTuple):
     header_bytes: int = 0
     #: Of verification: the encrypted object.
     output: Entry | None = None
+    #: What the output may take the place of.
+    replaced: Replaced | None = None
 
 
 class Done(NamedTuple):
@@ -99,7 +104,9 @@ class Worker:
         self._identity = AgeIdentities.generate()
         self._source = store(settings.source, settings.endpoint)
         self._target = store(settings.target, settings.endpoint)
-        self._target.umask = settings.umask
+        self._target.job, self._target.umask = settings.job, settings.umask
+        self._target.unconditional = settings.unconditional
+        self._source_name = source_name(self._source)
         self._is_in_place = self._source.contains(self._target) and self._target.contains(self._source)
         count = parallel(self._source, self._target)
         self._threads = ThreadPoolExecutor(count) if count > 1 else None
@@ -118,12 +125,15 @@ class Worker:
                 fault = f"{socket.gethostname()}: {outdated}"
         return self._identity.recipient, os.getpid(), fault
 
-    def objects(self, items):
+    def objects(self, items, journal=None):
         """Process whole objects. Return Done or Fault for each."""
         work = getattr(self, f"_{self._settings.command}")
-        if self._threads is not None:
-            return list(self._threads.map(lambda item: self._guarded(item, work, commits=True), items))
-        return self._commit_together(items, [self._guarded(item, work, commits=False) for item in items])
+        commits = not self._target.announces
+        results = list(self._map(lambda item: self._guarded(item, work, commits), items))
+        return results if commits else self._commit_together(items, results, journal or os.urandom(8).hex())
+
+    def _map(self, function, *items):
+        return map(function, *items) if self._threads is None else self._threads.map(function, *items)
 
     def range(self, item, upload, number, prologue):
         """Process a range of an object into a part of an upload. Return the part or Fault."""
@@ -178,32 +188,52 @@ class Worker:
                 time.sleep(0.1 * 2**attempt * (0.5 + random.random()))
         return Fault(item.entry, f"{type(fault).__name__}: {fault}", "again")
 
-    def _commit_together(self, items, results):
-        """Give objects their names after one flush of the disk."""
-        begun = [result for result in results if isinstance(result, _Begun)]
+    def _commit_together(self, items, results, journal):
+        """Give objects their names, after a journal that tells of them and one flush of the disk."""
+
+        def each(work):
+            """Go on with the objects that have not failed."""
+
+            def step(item, result):
+                if not isinstance(result, _Begun):
+                    return result
+                after = self._guarded(item, lambda *_: work(result), False)
+                if isinstance(after, Fault):
+                    self._target.abort(result.upload)
+                return after
+
+            results[:] = self._map(step, items, results)
+            return [result for result in results if isinstance(result, _Begun)]
+
+        begun = each(lambda one: one._replace(version=self._target.finish(one.upload, one.mode)))
+        if not begun:
+            return results
+        lines = "".join(self._line(one) for one in begun).encode()
+        announced = self._guarded(items[0], lambda *_: self._target.announce(journal, lines, len(begun)), False, 1)
+        if isinstance(announced, Fault):
+            for index, result in enumerate(results):
+                if isinstance(result, _Begun):
+                    self._target.abort(result.upload)
+                    results[index] = announced._replace(entry=result.entry)
+            return results
         try:
             is_synced = self._target.sync([one.upload for one in begun])
         except OSError:
             is_synced = False
-        for index, result in enumerate(results):
-            if isinstance(result, _Begun):
-                results[index] = self._guarded(items[index], lambda _, __, one=result: self._commit(one, is_synced), False)
-                if isinstance(results[index], Fault):
-                    self._target.abort(result.upload)
+        each(lambda one: self._commit(one, is_synced))
         return results
 
+    def _line(self, begun):
+        line = line_of(self._settings.command, self._source_name, begun.entry, "written", output=output(begun.version))
+        return json.dumps(line) + "\n"
+
     def _commit(self, begun, is_synced=False):
-        if self._is_in_place and isinstance(self._target, LocalStore):
-            # Others of the group were copied since.
-            now = self._source.stat(begun.entry.path)
-            if now is None or not now.is_same(begun.entry):
-                raise Changed("it changed while it was read")
         output = self._target.commit(begun.upload, begun.parts, begun.mode, is_synced)
         return Done(begun.entry, output, begun.sha256)
 
     def _output(self, item, size, parts, write, commits):
         """Write an object of a length in parts, by ``write(upload)``, which returns them and a digest."""
-        replaced = Replaced(item.entry.size, item.entry.etag, item.header) if self._is_in_place else None
+        replaced = Replaced(item.entry, is_source=True) if self._is_in_place else item.replaced
         upload = self._target.begin(item.path, size, parts, replaced)
         try:
             written, sha256 = write(upload)
@@ -357,6 +387,8 @@ class _Begun(NamedTuple):
     parts: list
     mode: int | None
     sha256: str | None
+    #: What it is going to be, if the store knows.
+    version: Entry | None = None
 
 
 class _Comparison:
