@@ -22,7 +22,7 @@ RANGE_BYTES = RANGE_CHUNKS * CHUNK_BYTES
 
 VANISHED = "it is no longer there"
 REPLACED = "it was replaced by another program"
-APPEARED = "another program has made an object of its name meanwhile"
+APPEARED = "another program has made an object of this name"
 
 
 class Entry(NamedTuple):
