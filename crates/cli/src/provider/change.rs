@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs::{File, Permissions};
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::iter;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -62,16 +63,13 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// Copies the present file.
-    pub(super) fn back_up(&self) -> Result<(), Failure> {
-        write_like(&self.backup(), self.before, Some(self.path))
-    }
-
-    /// Returns the path of the copy.
-    pub(super) fn backup(&self) -> PathBuf {
-        let mut name = OsString::from(self.path);
-        name.push(".before-oarlock");
-        name.into()
+    /// Copies the present file to `backup`, which must not exist.
+    pub(super) fn back_up(&self, backup: &Path) -> Result<(), Failure> {
+        let made = prepared(backup, self.before, Some(self.path))?;
+        made.persist_noclobber(backup)
+            .map_err(|error| failed(backup)(error.error))?;
+        sync_folder(backup);
+        Ok(())
     }
 
     /// Writes the new file under a temporary name, which is removed unless it is committed.
@@ -82,6 +80,28 @@ impl<'a> Change<'a> {
     pub(super) fn commit(&self, made: NamedTempFile) -> Result<(), Failure> {
         commit(made, self.path)
     }
+}
+
+/// Returns the path of the first copy of `path`.
+pub(super) fn first_backup(path: &Path) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(".before-oarlock");
+    name.into()
+}
+
+/// Returns a path for a copy of `path` that nothing has: earlier copies are the user's.
+pub(super) fn unused_backup(path: &Path) -> PathBuf {
+    let first = first_backup(path);
+    let numbered = |number: u32| {
+        let mut name = OsString::from(&first);
+        name.push(format!(".{number}"));
+        PathBuf::from(name)
+    };
+    let is_free = |path: &PathBuf| path.symlink_metadata().is_err();
+    iter::once(first.clone())
+        .chain((2..).map(numbered))
+        .find(is_free)
+        .unwrap_or(first)
 }
 
 /// Replaces `path` by `bytes` atomically, with the rights of the present file. If there is none, the rights are those of
@@ -131,9 +151,13 @@ fn prepared(path: &Path, bytes: &[u8], model: Option<&Path>) -> Result<NamedTemp
 fn commit(made: NamedTempFile, path: &Path) -> Result<(), Failure> {
     made.persist(path)
         .map_err(|error| failed(path)(error.error))?;
-    // Make the name durable too. An error here matters only after a power failure.
+    sync_folder(path);
+    Ok(())
+}
+
+/// Makes the name durable too. An error here matters only after a power failure.
+fn sync_folder(path: &Path) {
     if let Some(Ok(folder)) = path.parent().map(File::open) {
         let _ = folder.sync_all();
     }
-    Ok(())
 }

@@ -11,6 +11,7 @@
 //! config = /etc/ssl/openssl.cnf                                  the configuration with the lines
 //! file = /usr/lib/ossl-modules/oarlock-0123abcd$openssl3.cnf     this file
 //! made = module,calibration                                      what installations have put there
+//! backup = /etc/ssl/openssl.cnf.before-oarlock                   the configuration before the installation
 //! ```
 
 use std::ffi::OsStr;
@@ -33,6 +34,8 @@ pub(super) struct Installation {
     pub(super) file: Option<PathBuf>,
     pub(super) module: Option<PathBuf>,
     pub(super) calibration: Option<PathBuf>,
+    /// The copy of the configuration before the installation; `None` if an earlier version made it.
+    pub(super) backup: Option<PathBuf>,
     pub(super) made: Made,
 }
 
@@ -71,6 +74,7 @@ impl Installation {
             file: path(RECORD, b"file"),
             module: path(b"oarlock_sect", b"module").filter(|path| is_installed(path)),
             calibration: path(b"oarlock_sect", b"calibration"),
+            backup: path(RECORD, b"backup"),
             made,
         }
     }
@@ -118,7 +122,7 @@ impl Files {
 }
 
 /// Returns the record at the start of the file.
-pub(super) fn record(config: &Path, file: &Path, made: Made) -> Vec<u8> {
+pub(super) fn record(config: &Path, file: &Path, made: Made, backup: Option<&Path>) -> Vec<u8> {
     let names = [("module", made.module), ("calibration", made.calibration)];
     let names: Vec<_> = names
         .iter()
@@ -132,6 +136,9 @@ pub(super) fn record(config: &Path, file: &Path, made: Made) -> Vec<u8> {
         &line(b"config", config.as_os_str().as_bytes()),
         &line(b"file", file.as_os_str().as_bytes()),
         &line(b"made", names.join(",").as_bytes()),
+        &backup
+            .map(|path| line(b"backup", path.as_os_str().as_bytes()))
+            .unwrap_or_default(),
     ]
     .concat()
 }
@@ -170,9 +177,12 @@ mod tests {
             },
         ] {
             let file = Path::new("/a b/oarlock-0$openssl3.cnf");
-            let text = record(Path::new("/c d"), file, made);
-            let read = Installation::of(&text);
-            assert_eq!((read.file.as_deref(), read.made), (Some(file), made));
+            for backup in [None, Some(Path::new("/c d.before-oarlock"))] {
+                let text = record(Path::new("/c d"), file, made, backup);
+                let read = Installation::of(&text);
+                assert_eq!((read.file.as_deref(), read.made), (Some(file), made));
+                assert_eq!(read.backup.as_deref(), backup);
+            }
         }
     }
 

@@ -174,8 +174,12 @@ fn install(args: &InstallArgs) -> Result<(), Failure> {
         &conf,
         earlier.as_ref(),
     );
+    let backup = match &earlier {
+        Some(earlier) => earlier.backup.clone(),
+        None => Some(change::unused_backup(&conf)),
+    };
     let added = [
-        installation::record(&conf, &newer, made),
+        installation::record(&conf, &newer, made, backup.as_deref()),
         additions.to_text(),
     ]
     .concat();
@@ -203,11 +207,12 @@ fn install(args: &InstallArgs) -> Result<(), Failure> {
         ))?;
     }
     change.ask(args.yes)?;
-    if own.block.is_none() {
-        change.back_up()?;
+    let made_backup = backup.as_deref().filter(|_| earlier.is_none());
+    if let Some(path) = made_backup {
+        change.back_up(path)?;
     }
-    change::write_like(&target, &module, None)?;
-    let tried = change::write_like(&older, openssl_conf::OLDER_TEXT, None)
+    let tried = change::write_like(&target, &module, None)
+        .and_then(|()| change::write_like(&older, openssl_conf::OLDER_TEXT, None))
         .and_then(|()| change::write_like(&newer, &added, None))
         .and_then(|()| change.prepare())
         .and_then(|made| {
@@ -226,8 +231,8 @@ fn install(args: &InstallArgs) -> Result<(), Failure> {
                     None => fs::remove_file(path).map_err(failed(path))?,
                 }
             }
-            if own.block.is_none() {
-                fs::remove_file(change.backup()).map_err(failed(&change.backup()))?;
+            if let Some(path) = made_backup {
+                fs::remove_file(path).map_err(failed(path))?;
             }
             return Err(why);
         }
@@ -332,7 +337,8 @@ fn uninstall(args: &UninstallArgs) -> Result<(), Failure> {
             false => fs::remove_file(path).map_err(failed(path))?,
         }
     }
-    let backup = change.backup();
+    let backup = installation.backup;
+    let backup = backup.unwrap_or_else(|| change::first_backup(&conf));
     match fs::read(&backup) {
         Ok(bytes) if bytes == without => {
             fs::remove_file(&backup).map_err(failed(&backup))?;

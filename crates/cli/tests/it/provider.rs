@@ -164,6 +164,38 @@ fn what_was_changed_by_hand_stays() {
 }
 
 #[test]
+fn copies_of_earlier_installations_stay() {
+    let machine = Machine::with("a = 1\n");
+    let copy = |ending: &str| {
+        let name = format!("openssl.cnf.before-oarlock{ending}");
+        fs::read_to_string(machine.folder.path().join(name)).ok()
+    };
+    let first = || assert_eq!(copy("").as_deref(), Some("a = 1\n"));
+    machine.succeeds("install", &["--yes"]);
+    let text = fs::read_to_string(&machine.conf).unwrap();
+    fs::write(&machine.conf, text + "b = 2\n").unwrap();
+    machine.succeeds("uninstall", &["--yes"]);
+    first();
+    machine.succeeds("install", &["--yes"]);
+    first();
+    assert_eq!(copy(".2").as_deref(), Some("a = 1\nb = 2\n"));
+    // An installation over this one makes no other copy.
+    machine.succeeds("install", &["--yes", "--options", "max_threads=2"]);
+    assert_eq!(copy(".3"), None);
+    let said = machine.succeeds("uninstall", &["--yes"]);
+    assert!(said.contains("byte for byte"), "{said}");
+    first();
+    assert_eq!(copy(".2"), None);
+
+    let broken = "openssl_conf = i\n[i]\nno_such_module = x\n";
+    fs::write(&machine.conf, broken).unwrap();
+    let output = machine.command("install", &["--yes"]).output().unwrap();
+    assert_fails(&output, 1, &["not installed"]);
+    first();
+    assert_eq!(copy(".2"), None);
+}
+
+#[test]
 fn nothing_is_changed_where_it_is_not_wanted_or_does_not_work() {
     let fips = "openssl_conf = i\n[i]\nalg_section = a\n[a]\ndefault_properties = fips=yes\n";
     let broken_for_openssl = "openssl_conf = i\n[i]\nno_such_module = x\n";
