@@ -1,12 +1,16 @@
 //! Changes a file: shows the difference, asks, keeps a copy, and replaces the file in one step.
 
 use std::ffi::OsString;
-use std::fs::{File, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::iter;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use similar::TextDiff;
 use tempfile::NamedTempFile;
 
@@ -77,8 +81,72 @@ impl<'a> Change<'a> {
         prepared(self.path, self.after, Some(self.path))
     }
 
+    /// Renames the new file over the present one.
+    ///
+    /// # Errors
+    /// The present file is no longer the one that the change was made from.
     pub(super) fn commit(&self, made: NamedTempFile) -> Result<(), Failure> {
+        if fs::read(self.path).map_err(failed(self.path))? != self.before {
+            return Err(Failure::new(format!(
+                "{}: changed by another program in the meantime: run it again",
+                self.path.display()
+            )));
+        }
         commit(made, self.path)
+    }
+}
+
+/// Returns the failure of a command whose question was about another state than the present one.
+pub(super) fn outdated(path: &Path) -> Failure {
+    Failure::new(format!(
+        "nothing was changed: {}, or what belongs to its installation, was changed while you were asked: run it again",
+        path.display()
+    ))
+}
+
+/// Locks that one `oarlock provider` command at a time holds. They end with this value, or with the process.
+pub(super) struct Locks {
+    _folders: Vec<File>,
+}
+
+impl Locks {
+    /// Waits until no other command changes files in `folders`.
+    ///
+    /// # Errors
+    /// Another one still has a lock after [`PATIENCE`].
+    pub(super) fn of(folders: &[Option<&Path>]) -> Result<Self, Failure> {
+        let mut opened: Vec<_> = folders
+            .iter()
+            .flatten()
+            .filter_map(|path| {
+                let file = File::open(path).ok()?;
+                let found = file.metadata().ok()?;
+                Some(((found.dev(), found.ino()), *path, file))
+            })
+            .collect();
+        // All commands lock in one order, and no folder twice.
+        opened.sort_by_key(|(identity, ..)| *identity);
+        opened.dedup_by_key(|(identity, ..)| *identity);
+        let began = Instant::now();
+        for (_, path, file) in &opened {
+            loop {
+                match flock(file, FlockOperation::NonBlockingLockExclusive) {
+                    Err(Errno::WOULDBLOCK) if began.elapsed() < PATIENCE => thread::sleep(PAUSE),
+                    Err(Errno::WOULDBLOCK) => {
+                        return Err(Failure::new(format!(
+                            "nothing was changed: {}: another program has locked this folder: run it again when that \
+                             has ended",
+                            path.display()
+                        )));
+                    }
+                    // Some network file systems have no locks. The content is compared in any case.
+                    Ok(()) | Err(_) => break,
+                }
+            }
+        }
+        Ok(Self {
+            _folders: opened.into_iter().map(|(.., file)| file).collect(),
+        })
     }
 }
 
@@ -161,3 +229,6 @@ fn sync_folder(path: &Path) {
         let _ = folder.sync_all();
     }
 }
+
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(20);

@@ -1,14 +1,17 @@
 //! `oarlock provider` on configurations of every kind, with the real provider and the real openssl.
 
 use std::fs::{self, Permissions};
+use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
-use oarlock_testing::{is_root, names};
+use oarlock_testing::{is_root, names, until};
 use serde_json::Value;
 
+use crate::common::terminal::on_a_terminal;
 use crate::common::{assert_fails, oarlock, provider, stderr};
 
 #[test]
@@ -196,6 +199,80 @@ fn copies_of_earlier_installations_stay() {
 }
 
 #[test]
+fn edits_while_the_question_is_open_stay() {
+    let machine = Machine::with("a = 1\n");
+    let on_question = |what: &str| {
+        let script = format!(
+            "OARLOCK_OPTIONS=offer=all OARLOCK_CALIBRATION= XDG_CACHE_HOME=/nonexistent \
+             \"$OARLOCK\" provider {what} --config openssl.cnf --module-dir modules"
+        );
+        let before = fs::read_to_string(&machine.conf).unwrap();
+        let edited = before.clone() + "# by hand\n";
+        let mut is_asked = false;
+        let (status, shown) =
+            on_a_terminal(machine.folder.path(), &script, |terminal, shown: &str| {
+                if shown.contains("[y/N]") && !is_asked {
+                    is_asked = true;
+                    fs::write(&machine.conf, &edited).unwrap();
+                    terminal.write_all(b"y\n").unwrap();
+                }
+            });
+        assert!(is_asked && !status.success(), "{shown}");
+        assert!(shown.contains("changed while you were asked"), "{shown}");
+        assert_eq!(fs::read_to_string(&machine.conf).unwrap(), edited);
+        fs::write(&machine.conf, before).unwrap();
+    };
+    let install = format!("install --no-calibrate --provider {}", provider().display());
+    on_question(&install);
+    assert_eq!(names(machine.folder.path()), ["modules", "openssl.cnf"]);
+    assert_eq!(names(&machine.modules), [""; 0]);
+    machine.succeeds("install", &["--yes"]);
+    on_question("uninstall");
+    assert_eq!(names(&machine.modules).len(), 3);
+    let said = machine.succeeds("uninstall", &["--yes"]);
+    assert!(said.contains("byte for byte"), "{said}");
+}
+
+#[test]
+fn edits_during_the_trial_stay() {
+    let machine = Machine::with("a = 1\n");
+    let conf = machine.conf.display();
+    let trial = Trial::that(&format!("echo b = 2 >>{conf}"));
+    let output = trial
+        .around(&mut machine.command("install", &["--yes"]))
+        .output();
+    assert_fails(&output.unwrap(), 1, &["openssl.cnf: changed", "again"]);
+    assert_eq!(fs::read_to_string(&machine.conf).unwrap(), "a = 1\nb = 2\n");
+    assert_eq!(names(machine.folder.path()), ["modules", "openssl.cnf"]);
+    assert_eq!(names(&machine.modules), [""; 0]);
+}
+
+#[test]
+fn an_installation_that_fails_takes_nothing_from_another_at_once() {
+    let machine = Machine::with("a = 1\n");
+    let trial = Trial::that(": >waits; while [ ! -e go ]; do sleep 0.01; done; exit 1");
+    let mut first = machine.command("install", &["--yes"]);
+    let first = trial.around(&mut first).stdout(Stdio::null()).spawn();
+    until("the first tries the file", || trial.path("waits").exists());
+    let mut second = machine.command("install", &["--yes"]);
+    let mut second = second.stdout(Stdio::null()).spawn().unwrap();
+    // It waits for the first. An earlier version was done in this time.
+    for _ in 0..200 {
+        if second.try_wait().unwrap().is_some() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    fs::write(trial.path("go"), "").unwrap();
+    assert!(!first.unwrap().wait().unwrap().success());
+    assert!(second.wait().unwrap().success());
+    let (code, status) = machine.status();
+    assert_eq!(code, 0, "{status}");
+    let said = machine.succeeds("uninstall", &["--yes"]);
+    assert!(said.contains("byte for byte"), "{said}");
+}
+
+#[test]
 fn nothing_is_changed_where_it_is_not_wanted_or_does_not_work() {
     let fips = "openssl_conf = i\n[i]\nalg_section = a\n[a]\ndefault_properties = fips=yes\n";
     let broken_for_openssl = "openssl_conf = i\n[i]\nno_such_module = x\n";
@@ -328,6 +405,33 @@ fn a_provider_that_was_there_before_stays() {
     machine.succeeds("install", &["--yes"]);
     machine.succeeds("uninstall", &["--yes"]);
     assert_eq!(names(&machine.modules), ["oarlock.so"]);
+}
+
+/// A folder with an `openssl` that runs a script when `install` tries the new file.
+struct Trial(tempfile::TempDir);
+
+impl Trial {
+    fn that(script: &str) -> Self {
+        let trial = Self(tempfile::tempdir().unwrap());
+        let command = trial.path("openssl");
+        let text = format!(
+            "#!/bin/sh\ncd {}\ncase \"$OPENSSL_CONF\" in */.oarlock-*) {script};; esac\n\
+             PATH=\"${{PATH#*:}}\" exec openssl \"$@\"\n",
+            trial.0.path().display()
+        );
+        fs::write(&command, text).unwrap();
+        fs::set_permissions(&command, Permissions::from_mode(0o755)).unwrap();
+        trial
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn around<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        let path = std::env::var("PATH").unwrap();
+        command.env("PATH", format!("{}:{path}", self.0.path().display()))
+    }
 }
 
 /// A configuration and a folder of modules.
