@@ -2,8 +2,15 @@
 //! read the configuration too. Without it they would lose what it includes of the user's, such as the minimum version of
 //! TLS.
 //!
-//! File names are digests of the content, so a folder has one file for each different configuration. Files are removed when
-//! no run has used them for 30 days and no process names them.
+//! File names are digests of the content, so a folder has one set of files for each different configuration. A run removes
+//! sets that no run has used for 30 days, unless
+//!
+//! - a run that waits for its command has a lock on them (flock), or
+//! - the environment of a process names them, or
+//! - a process hides its environment and has mapped the provider that they name. nginx, PostgreSQL and sshd overwrite the
+//!   environment to set their titles.
+//!
+//! Other processes that hide their environment cannot be told apart: while there are any, sets stay for a year.
 //!
 //! The folder is the first of these where only root and this user can write, along its whole path:
 //!
@@ -14,7 +21,7 @@
 //! $TMPDIR/oarlock-run-UID                for users without a writable home
 //! ```
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Read as _, Write as _};
@@ -23,22 +30,40 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use oarlock_programs::openssl_conf::{Files, Written, fits_a_line};
-use rustix::fs::{OFlags, Timespec, Timestamps, UTIME_NOW};
+use oarlock_programs::openssl_conf::{Conf, Files, SECTION, Written, fits_a_line, newer_name};
+use rustix::fs::{FlockOperation, OFlags, Timespec, Timestamps, UTIME_NOW, flock};
+use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
 use sha2::{Digest as _, Sha256};
 
 use crate::folder::{Folder, kind};
 
-/// Stores the files that `of` creates for a folder and the stem of their names. Returns the path of the one that programs
-/// read; `None` if this user has no such place.
-pub(super) fn keep(of: impl Fn(&Path, &str) -> Files) -> Option<PathBuf> {
+/// Files that stay at least as long as this value.
+pub(crate) struct Kept {
+    /// The path of the one that programs read.
+    pub(crate) path: PathBuf,
+    /// That file, with a shared lock. Commands do not inherit it.
+    main: File,
+}
+
+impl Drop for Kept {
+    /// The files were in use until now. The youngest of a set counts.
+    fn drop(&mut self) {
+        let _ = touch(&self.main);
+    }
+}
+
+/// Stores the files that `of` creates for a folder and the stem of their names; `None` if this user has no place for them.
+pub(super) fn keep(of: impl Fn(&Path, &str) -> Files) -> Option<Kept> {
     let stem = stem(&of(Path::new("/"), ""));
     places().find_map(|place| {
         let folder = open(&place).ok()?;
         let files = of(folder.path(), &stem);
-        keep_in(&folder, &files).ok()?;
-        Some(folder.path().join(&files.main.name))
+        let main = keep_in(&folder, &files).ok()?;
+        Some(Kept {
+            path: folder.path().join(&files.main.name),
+            main,
+        })
     })
 }
 
@@ -121,7 +146,11 @@ fn is_safe(folder: &Path) -> bool {
     is_own && (found.mode() & others == 0 || found.mode() & STICKY != 0)
 }
 
-fn keep_in(folder: &Folder, files: &Files) -> io::Result<()> {
+/// Returns the main file, with a shared lock.
+fn keep_in(folder: &Folder, files: &Files) -> io::Result<File> {
+    let main = OsStr::new(&files.main.name);
+    // Lock first, so that no other run removes files that are found here.
+    let mut locked = open_plain(folder, main).map(share);
     let mut is_new = false;
     for file in files.all() {
         if is_there(folder, file) {
@@ -134,18 +163,38 @@ fn keep_in(folder: &Folder, files: &Files) -> io::Result<()> {
         made.replace(OsStr::new(&file.name))?;
         is_new = true;
     }
+    let is_gone = |file: &File| file.metadata().is_ok_and(|found| found.nlink() == 0);
+    if is_new || locked.as_ref().is_ok_and(is_gone) {
+        locked = open_plain(folder, main).map(share);
+    }
     if is_new {
         clean(folder);
     }
-    Ok(())
+    locked
+}
+
+/// Opens a file. Follows no link, and does not wait for the writer of a pipe.
+fn open_plain(folder: &Folder, name: &OsStr) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    folder.open_file(name, flags)
+}
+
+/// Takes a shared lock. A run that cleans has the other kind for a moment. Anybody who may read a public file may lock it, so
+/// nothing waits for long, and a file system without locks is no error: the environment of processes is checked too.
+fn share(file: File) -> File {
+    for _ in 0..TRIES {
+        match flock(&file, FlockOperation::NonBlockingLockShared) {
+            Err(Errno::WOULDBLOCK) => std::thread::sleep(PAUSE),
+            _ => break,
+        }
+    }
+    file
 }
 
 /// Whether the folder has this very file. If so, it counts as used now.
 fn is_there(folder: &Folder, file: &Written) -> bool {
     let same = || -> io::Result<bool> {
-        // Follow no link, and do not wait for the writer of a pipe.
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let mut there = folder.open_file(OsStr::new(&file.name), flags)?;
+        let mut there = open_plain(folder, OsStr::new(&file.name))?;
         let found = there.metadata()?;
         let is_ours = found.is_file()
             && found.uid() == geteuid().as_raw()
@@ -179,43 +228,133 @@ fn touch(file: &File) -> io::Result<()> {
     Ok(rustix::fs::futimens(file, &times)?)
 }
 
-/// Removes files that are old and not in use. Those that cannot be removed stay.
+/// Removes sets of files that are old and not in use. Those that cannot be removed stay.
 fn clean(folder: &Folder) {
     let Ok(entries) = fs::read_dir(folder.path()) else {
         return;
     };
-    let is_old = |name: &OsString| {
-        let found = folder.look(name).ok()?;
-        let modified = u64::try_from(found.st_mtime).ok()?;
-        let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(modified);
-        (kind(&found).is_file() && age(modified) > UNUSED).then_some(())
-    };
-    let names = entries.flatten().map(|entry| entry.file_name());
-    let old: Vec<_> = names.filter(|name| is_old(name).is_some()).collect();
-    if old.is_empty() {
+    let mut sets = BTreeMap::<_, Vec<_>>::new();
+    for name in entries.flatten().map(|entry| entry.file_name()) {
+        let stem = stem_of(name.as_bytes()).to_vec();
+        sets.entry(stem).or_default().push(name);
+    }
+    sets.retain(|_, names| age_of_set(folder, names).is_some_and(|age| age > UNUSED));
+    if sets.is_empty() {
         return;
     }
-    let used = stems_in_use(folder.path());
-    for name in old {
-        if !used.contains(stem_of(name.as_bytes())) {
-            let _ = folder.remove(&name);
+    let uses = Uses::find(folder.path());
+    for (stem, names) in sets {
+        let name = |of: fn(&str) -> String| OsString::from(of(&String::from_utf8_lossy(&stem)));
+        let main = open_plain(folder, &name(|stem| format!("{stem}.cnf")));
+        let is_locked = |file: &File| {
+            let locked = flock(file, FlockOperation::NonBlockingLockExclusive);
+            locked == Err(Errno::WOULDBLOCK)
+        };
+        if main.as_ref().is_ok_and(is_locked) {
+            continue;
+        }
+        let modules = modules_in(folder, &name(newer_name));
+        let unused = uses.unused(&stem, &modules);
+        // A run may have used it since.
+        if age_of_set(folder, &names).is_some_and(|age| age > unused) {
+            for name in &names {
+                let _ = folder.remove(name);
+            }
         }
     }
 }
 
-/// Returns the stems of the files in `folder` that the environments of processes name.
-fn stems_in_use(folder: &Path) -> HashSet<Vec<u8>> {
-    let prefix = [b"OPENSSL_CONF=", folder.as_os_str().as_bytes(), b"/"].concat();
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let environments =
-        processes.filter_map(|process| fs::read(process.path().join("environ")).ok());
-    environments
-        .flat_map(|environment| {
-            let named = environment.split(|byte| *byte == 0);
-            let names = named.filter_map(|text| text.strip_prefix(&prefix[..]));
-            names.map(|name| stem_of(name).to_vec()).collect::<Vec<_>>()
-        })
-        .collect()
+/// Returns the age of the youngest file; `None` if not all of them are files.
+fn age_of_set(folder: &Folder, names: &[OsString]) -> Option<Duration> {
+    let age_of_one = |name: &OsString| {
+        let found = folder.look(name).ok()?;
+        let modified = u64::try_from(found.st_mtime).ok()?;
+        let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(modified);
+        kind(&found).is_file().then(|| age(modified))
+    };
+    let ages: Option<Vec<_>> = names.iter().map(age_of_one).collect();
+    ages?.into_iter().min()
+}
+
+/// Returns the names, in maps of memory, of the provider that the file `name` gives to OpenSSL 3. Its folder may have other
+/// paths in other processes.
+fn modules_in(folder: &Folder, name: &OsStr) -> Vec<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = open_plain(folder, name).and_then(|mut file| file.read_to_end(&mut bytes));
+    let conf = Conf::parse(&folder.path().join(name), &bytes);
+    let (Ok(_), Ok(conf)) = (read, conf) else {
+        return Vec::new();
+    };
+    let module = conf.value(SECTION, b"module").map(OsStr::from_bytes);
+    let module = module.map(PathBuf::from);
+    let target = module.as_ref().and_then(|path| path.canonicalize().ok());
+    let paths = module.iter().chain(&target);
+    let names = paths.filter_map(|path| path.file_name());
+    names.map(|name| [b"/", name.as_bytes()].concat()).collect()
+}
+
+/// The use that processes make of the files in a folder.
+#[derive(Default)]
+struct Uses {
+    /// The stems of files that the environments of processes name.
+    named: HashSet<Vec<u8>>,
+    /// The memory maps of processes that hide their environment. It is empty where they hide that too.
+    maps_of_hidden: Vec<Vec<u8>>,
+}
+
+impl Uses {
+    fn find(folder: &Path) -> Self {
+        let prefix = [b"OPENSSL_CONF=", folder.as_os_str().as_bytes(), b"/"].concat();
+        let mut uses = Self::default();
+        for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
+            let process = process.path();
+            match fs::read(process.join("environ")) {
+                Ok(environment) if is_whole(&environment) => {
+                    let named = environment.split(|byte| *byte == 0);
+                    let names = named.filter_map(|text| text.strip_prefix(&prefix[..]));
+                    uses.named.extend(names.map(|name| stem_of(name).to_vec()));
+                }
+                Err(error)
+                    if error.kind() != io::ErrorKind::PermissionDenied
+                        || !is_of_this_user(&process) => {}
+                Ok(_) | Err(_) => {
+                    let maps = fs::read(process.join("maps")).unwrap_or_default();
+                    uses.maps_of_hidden.push(maps);
+                }
+            }
+        }
+        uses
+    }
+
+    /// Returns the time after which files with this stem, which name these providers, go.
+    fn unused(&self, stem: &[u8], modules: &[Vec<u8>]) -> Duration {
+        let contains = |maps: &[u8], name: &[u8]| maps.windows(name.len()).any(|it| it == name);
+        let maps_one = |maps: &Vec<u8>| modules.iter().any(|name| contains(maps, name));
+        if self.named.contains(stem) || self.maps_of_hidden.iter().any(maps_one) {
+            Duration::MAX
+        } else if self.maps_of_hidden.is_empty() {
+            UNUSED
+        } else {
+            UNUSED_WITH_HIDDEN
+        }
+    }
+}
+
+/// Whether this is an environment as a program gets it, and not a title written over it.
+fn is_whole(environment: &[u8]) -> bool {
+    let text = environment.strip_suffix(b"\0").unwrap_or(environment);
+    environment.is_empty() || text.split(|byte| *byte == 0).all(|it| it.contains(&b'='))
+}
+
+/// Whether the process, which does not show its environment, runs for this user. Root's commands may change their user.
+fn is_of_this_user(process: &Path) -> bool {
+    let user = geteuid();
+    let status = fs::read_to_string(process.join("status")).unwrap_or_default();
+    let of_process = status.lines().find_map(|line| {
+        let users = line.strip_prefix("Uid:")?;
+        users.split_whitespace().next()?.parse::<u32>().ok()
+    });
+    user.is_root() || of_process == Some(user.as_raw())
 }
 
 /// Returns a digest of the content of all files.
@@ -242,3 +381,7 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 const STICKY: u32 = 0o1000;
 const TOUCHED: Duration = Duration::from_secs(86400);
 const UNUSED: Duration = Duration::from_secs(30 * 86400);
+/// The same while processes hide their environment.
+const UNUSED_WITH_HIDDEN: Duration = Duration::from_secs(365 * 86400);
+const TRIES: u32 = 50;
+const PAUSE: Duration = Duration::from_millis(10);

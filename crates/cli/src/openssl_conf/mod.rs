@@ -10,6 +10,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+pub(crate) use self::kept::Kept;
 pub(crate) use oarlock_programs::openssl_conf::{
     Additions, Broken, Conf, Daemons, OLDER_TEXT, PostQuantum, ProviderSection, Untouched,
     excludes_oarlock, fits_a_line, groups_of, newer_alone, newer_name, older_name, quoted,
@@ -138,8 +139,8 @@ impl UserConf {
         Ok(folder.join(&files.main.name))
     }
 
-    /// Writes the same configuration where it outlasts this process; `None` if this user has no such place.
-    pub(crate) fn keep_with(&self, additions: &Additions) -> Option<PathBuf> {
+    /// Writes the same configuration where it outlasts this process and the returned value; `None` if this user has no such place.
+    pub(crate) fn keep_with(&self, additions: &Additions) -> Option<Kept> {
         let source = self.source();
         kept::keep(|folder, stem| Files::of(source, additions, folder, stem))
     }

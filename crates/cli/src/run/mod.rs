@@ -22,7 +22,7 @@ use oarlock_engine::costs::{Usage, published};
 use self::child::OWN_FAILURE;
 pub(crate) use self::report::Report;
 use crate::failure::{Failure, reason};
-use crate::openssl_conf::{DaemonArgs, Daemons, GroupArgs, PostQuantum};
+use crate::openssl_conf::{DaemonArgs, Daemons, GroupArgs, Kept, PostQuantum};
 use crate::openssl_conf::{ProviderSection, Untouched, UserConf};
 use crate::{calibration, options, provider, provider_file};
 
@@ -121,6 +121,8 @@ struct Prepared {
     counters: Option<Counters>,
     module: PathBuf,
     options: String,
+    /// The configuration, which no other run removes as long as this one waits.
+    _kept: Option<Kept>,
     /// The folder of a configuration that has no lasting place.
     _folder: Option<tempfile::TempDir>,
 }
@@ -193,10 +195,10 @@ impl Prepared {
             post_quantum,
         };
         let user = UserConf::find();
-        let mut folder = None;
+        let (mut kept, mut folder) = (None, None);
         let conf = match user.additions(&offered) {
-            Ok(additions) => Ok(match user.keep_with(&additions) {
-                Some(kept) => kept,
+            Ok(additions) => Ok(match kept.insert(user.keep_with(&additions)) {
+                Some(kept) => kept.path.clone(),
                 None => {
                     let folder = folder.insert(open_folder()?);
                     user.write_with(&additions, folder.path())?
@@ -209,6 +211,7 @@ impl Prepared {
             counters,
             module: module.into(),
             options: options.into(),
+            _kept: kept.flatten(),
             _folder: folder,
         })
     }

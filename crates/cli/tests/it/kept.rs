@@ -121,34 +121,15 @@ fn what_others_may_not_read_is_not_copied_for_them() {
 fn runs_alike_share_a_configuration_and_old_ones_go_unless_in_use() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("kept");
-    let path_with = |options: &str| {
-        let mut command = oarlock();
-        command
-            .args(["run", "--options", options, "--provider"])
-            .arg(provider());
-        command.args(["--", "sh", "-c", "echo $OPENSSL_CONF"]);
-        let output = command
-            .env("OARLOCK_CONFIGURATIONS", &store)
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{}", stderr(&output));
-        PathBuf::from(lossy(&output.stdout).trim())
-    };
+    let module = own_provider(folder.path());
+    let path_with = |options: &str| path_of_run(&store, &module, options);
     let first = path_with("max_threads=1");
     assert_eq!(path_with("max_threads=1"), first);
     assert_eq!(names(&store).len(), 3);
     assert_eq!(first.parent(), Some(&*store.canonicalize().unwrap()));
 
-    let make_old = || {
-        let times =
-            FileTimes::new().set_modified(SystemTime::now() - Duration::from_secs(40 * 86400));
-        for name in names(&store) {
-            File::open(store.join(name))
-                .unwrap()
-                .set_times(times)
-                .unwrap();
-        }
-    };
+    // Longer than files stay because of processes that hide their environment: this machine may have some.
+    let make_old = || make_old(&store, 400);
     // A process has it in its environment.
     let mut uses_it = Command::new("sleep")
         .arg("60")
@@ -170,6 +151,58 @@ fn runs_alike_share_a_configuration_and_old_ones_go_unless_in_use() {
     path_with("max_threads=3");
     assert!(!first.exists() && second.exists());
     assert_eq!(names(&store).len(), 6);
+}
+
+/// As nginx, PostgreSQL and sshd do to set their titles.
+#[test]
+fn programs_that_overwrite_their_environment_keep_their_configuration() {
+    for (loads_openssl, waits) in [(true, true), (true, false), (false, true), (false, false)] {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("kept");
+        let module = own_provider(folder.path());
+        let path_with = |options: &str| path_of_run(&store, &module, options);
+        let first = path_with("max_threads=1");
+        // The command is waited for, or leaves it behind.
+        let script = match waits {
+            true => "exec /usr/bin/python3 title.py",
+            false => "/usr/bin/python3 title.py >log 2>&1 &",
+        };
+        let loads = if loads_openssl { LOADS } else { "" };
+        let text = format!("{loads}\n{OVERWRITES}");
+        fs::write(folder.path().join("title.py"), text).unwrap();
+        let mut command = run_in(&store, &module, "max_threads=1");
+        command.args(["sh", "-c", script]).current_dir(&folder);
+        let mut run = command.spawn().unwrap();
+        let is_there = folder.path().join("pid");
+        until("its environment is overwritten", || is_there.exists());
+        let pid = fs::read_to_string(&is_there).unwrap();
+        if !waits {
+            assert!(run.wait().unwrap().success());
+        }
+
+        make_old(&store, 40);
+        path_with("max_threads=2");
+        assert!(first.exists(), "{loads_openssl} {waits}");
+        make_old(&store, 400);
+        path_with("max_threads=3");
+        // Files do not stay longer for what has not loaded the provider and hides its environment.
+        assert_eq!(first.exists(), loads_openssl || waits);
+
+        fs::write(folder.path().join("go"), "").unwrap();
+        assert!(run.wait().unwrap().success());
+        if waits {
+            // The files were in use until now.
+            path_with("max_threads=4");
+            assert!(first.exists());
+        }
+        until("it has ended", || {
+            let maps = fs::read(format!("/proc/{pid}/maps"));
+            maps.map_or(true, |maps| maps.is_empty())
+        });
+        make_old(&store, 400);
+        path_with("max_threads=5");
+        assert!(!first.exists());
+    }
 }
 
 #[test]
@@ -233,8 +266,7 @@ fn places_that_others_may_change_are_not_used() {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
     // Copy them to where everybody can read them.
-    let module = folder.path().join("oarlock.so");
-    fs::copy(provider(), &module).unwrap();
+    let module = own_provider(folder.path());
     let program = folder.path().join("oarlock");
     fs::copy(env!("CARGO_BIN_EXE_oarlock"), &program).unwrap();
     let made = |name: &str, mode: u32, owner: u32| {
@@ -328,6 +360,41 @@ fn places_that_others_may_change_are_not_used() {
     assert_eq!(names(&foreign), [""; 0]);
 }
 
+/// Returns `oarlock run` that leaves its configuration in `store`, without its command.
+fn run_in(store: &Path, module: &Path, options: &str) -> Command {
+    let mut command = oarlock();
+    command.args(["run", "--options", options, "--provider"]);
+    command.arg(module).arg("--");
+    command.env("OARLOCK_CONFIGURATIONS", store);
+    command
+}
+
+/// Returns a copy of the provider with a name that no other process on this machine has loaded.
+fn own_provider(folder: &Path) -> PathBuf {
+    let path = folder.join(format!("{}.so", folder.file_name().unwrap().display()));
+    fs::copy(provider(), &path).unwrap();
+    path
+}
+
+/// Returns the path of the configuration of such a run.
+fn path_of_run(store: &Path, module: &Path, options: &str) -> PathBuf {
+    let mut command = run_in(store, module, options);
+    let output = command.args(["sh", "-c", "echo $OPENSSL_CONF"]).output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    PathBuf::from(lossy(&output.stdout).trim())
+}
+
+/// Makes the files in `store` look unused for this time.
+fn make_old(store: &Path, days: u64) {
+    let modified = SystemTime::now() - Duration::from_secs(days * 86400);
+    for name in names(store) {
+        let file = File::open(store.join(name)).unwrap();
+        file.set_times(FileTimes::new().set_modified(modified))
+            .unwrap();
+    }
+}
+
 /// Returns `oarlock run` with the provider under test.
 fn ran(program: &[&str]) -> Command {
     let mut command = oarlock();
@@ -340,4 +407,18 @@ const MODERN: &[u8] =
     b"openssl_conf = i\n[i]\nssl_conf = s\n[s]\nsystem_default = d\n[d]\nMinProtocol = TLSv1.3\n";
 /// Prints the lowest version of TLS that a program accepts.
 const LEAST: &str = "/usr/bin/python3 -c 'import ssl; print(hex(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).minimum_version))'";
+/// Loads the provider.
+const LOADS: &str = "import ssl; ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)";
+/// Overwrites the environment with a title, writes its number and waits, at most as long as the folder is there.
+const OVERWRITES: &str = "\
+import ctypes, os, time
+fields = open('/proc/self/stat').read().rpartition(')')[2].split()
+start, end = int(fields[47]), int(fields[48])
+ctypes.memset(start, 0, end - start)
+ctypes.memmove(start, b'master', 6)
+open('new', 'w').write(str(os.getpid()))
+os.rename('new', 'pid')
+while os.path.exists('pid') and not os.path.exists('go'):
+    time.sleep(0.01)
+";
 const NOBODY: u32 = 65534;
