@@ -2,6 +2,8 @@
 //! RustCrypto's are faster than aws-lc's, whose contexts are four times as large. For SHA-2, aws-lc compresses the blocks
 //! (`aws_lc/sha2.rs`).
 
+use std::sync::OnceLock;
+
 use hmac::digest::{FixedOutputReset, Reset};
 use hmac::{EagerHash, Mac};
 use sha1::Sha1;
@@ -105,7 +107,7 @@ impl Hmac {
     }
 
     /// Returns a copy in the same state.
-    pub fn copy(&mut self) -> Self {
+    pub fn copy(&self) -> Self {
         Self(self.0.copy())
     }
 }
@@ -118,14 +120,14 @@ trait Keyed: Send + Sync {
     fn update(&mut self, data: &[u8]);
     fn finish(&mut self, output: &mut [u8; DIGEST_BYTES_MAX]) -> usize;
     fn restart(&mut self);
-    fn copy(&mut self) -> Box<dyn Keyed>;
+    fn copy(&self) -> Box<dyn Keyed>;
 }
 
 /// A key and its states for a hash function with blocks of `BYTES` bytes.
 #[derive(Clone)]
 struct KeyedBy<D: EagerHash, const BYTES: usize> {
-    /// The keyed state, set up when first needed: a long message may be computed elsewhere.
-    hmac: Option<hmac::HmacReset<D>>,
+    /// The keyed state, set up when first needed: a long message may be computed elsewhere. Several threads may copy it at once.
+    hmac: OnceLock<hmac::HmacReset<D>>,
     key: [u8; BYTES],
     key_bytes: u8,
     hash: Hash,
@@ -136,7 +138,7 @@ impl<D: EagerHash, const BYTES: usize> KeyedBy<D, BYTES> {
         let mut octets = [0; BYTES];
         octets.get_mut(..key.len())?.copy_from_slice(key);
         Some(Self {
-            hmac: None,
+            hmac: OnceLock::new(),
             key: octets,
             // No hash function has blocks of more than 128 bytes.
             key_bytes: key.len() as u8,
@@ -144,12 +146,16 @@ impl<D: EagerHash, const BYTES: usize> KeyedBy<D, BYTES> {
         })
     }
 
-    fn set_up(&mut self) -> &mut hmac::HmacReset<D>
+    fn set_up(&self)
     where
         hmac::HmacReset<D>: hmac::KeyInit,
     {
-        let key = &self.key[..usize::from(self.key_bytes)];
-        self.hmac.get_or_insert_with(|| keyed(key))
+        if self.hmac.get().is_none() {
+            // `get_or_init` would make other threads wait, and a process forked at that time would wait forever.
+            let _ = self
+                .hmac
+                .set(keyed(&self.key[..usize::from(self.key_bytes)]));
+        }
     }
 }
 
@@ -167,25 +173,29 @@ where
     }
 
     fn update(&mut self, data: &[u8]) {
-        Mac::update(self.set_up(), data);
+        self.set_up();
+        if let Some(hmac) = self.hmac.get_mut() {
+            Mac::update(hmac, data);
+        }
     }
 
     fn finish(&mut self, output: &mut [u8; DIGEST_BYTES_MAX]) -> usize {
         let output = &mut output[..self.hash.bytes()];
-        if let Ok(output) = (&mut *output).try_into() {
-            self.set_up().finalize_into_reset(output);
+        self.set_up();
+        if let (Some(hmac), Ok(output)) = (self.hmac.get_mut(), (&mut *output).try_into()) {
+            hmac.finalize_into_reset(output);
         }
         output.len()
     }
 
     fn restart(&mut self) {
-        if let Some(hmac) = &mut self.hmac {
+        if let Some(hmac) = self.hmac.get_mut() {
             Reset::reset(hmac);
         }
     }
 
     /// Sets up the key first, so that the copies need not.
-    fn copy(&mut self) -> Box<dyn Keyed> {
+    fn copy(&self) -> Box<dyn Keyed> {
         self.set_up();
         Box::new(self.clone())
     }
@@ -284,7 +294,7 @@ mod tests {
                     output[..bytes].to_vec()
                 };
                 let expected = digest(0x5c, &digest(0x36, b"a message"));
-                let Some(mut keyed) = Hmac::new(hash, key) else {
+                let Some(keyed) = Hmac::new(hash, key) else {
                     assert!(key.len() > hash.block_bytes());
                     continue;
                 };

@@ -24,16 +24,16 @@ pub(crate) unsafe extern "C" fn free<T>(object: *mut c_void) {
 
 /// A context that OpenSSL copies.
 pub(crate) trait Copied: Sized {
-    /// Returns a copy that continues from the same state.
-    fn copy(&mut self) -> Option<Self>;
+    /// Returns a copy that continues from the same state. Several threads may copy one context at once.
+    fn copy(&self) -> Option<Self>;
 }
 
 /// # Safety
-/// `object` is null or a `T` from [`held`] or [`dup`], and no other call uses it.
+/// `object` is null or a `T` from [`held`] or [`dup`], which no other call changes.
 pub(crate) unsafe extern "C" fn dup<T: Copied>(object: *mut c_void) -> *mut c_void {
     catching(null_mut(), || {
-        // SAFETY: `object` is null or a `T` that no other call uses, as the caller says.
-        let copy = unsafe { object.cast::<T>().as_mut() }.and_then(T::copy);
+        // SAFETY: `object` is null or a `T` that no other call changes, as the caller says.
+        let copy = unsafe { object.cast::<T>().as_ref() }.and_then(T::copy);
         copy.map_or(null_mut(), held)
     })
 }

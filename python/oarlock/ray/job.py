@@ -540,7 +540,7 @@ class _Job:
         self._summary.bytes += done.entry.size
         self._counted("done", done.entry)
         if self._options.writes:
-            more: dict[str, Any] = {"output": output(done.output)}
+            more = {"output": output(done.output)}
             if done.sha256:
                 more["sha256"] = done.sha256
             self._manifest.add(done.entry, "done", self._options.recipients, self._options.keep, **more)

@@ -57,16 +57,16 @@ pub(crate) struct Access {
     #[arg(long, value_name = "NAME")]
     server_name: Option<String>,
 
-    /// Seconds before giving up
-    #[arg(long, value_name = "SECONDS", default_value_t = TIMEOUT_DEFAULT)]
-    timeout: u16,
+    /// Seconds before giving up, at least 1; 10 if absent, 120 to change a key
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<u16>,
 }
 
 impl Access {
-    /// Returns the limit of `--timeout`, if that is not its default.
+    /// Returns the limit of `--timeout`, if it was given.
     fn own_timeout(&self) -> Option<Duration> {
-        let seconds = self.timeout.max(1);
-        (seconds != TIMEOUT_DEFAULT).then(|| Duration::from_secs(seconds.into()))
+        let seconds = self.timeout?.max(1);
+        Some(Duration::from_secs(seconds.into()))
     }
 
     /// Connects to the first of `servers` that answers, and has `ask` use it.
@@ -96,7 +96,7 @@ impl Access {
     fn settings(&self, servers: &[String]) -> Result<Settings, Failure> {
         let tls = self.files()?.map(|files| files.client()).transpose();
         let tls = tls.map_err(|error| Failure::new(error.to_string()))?;
-        let timeout = Duration::from_secs(self.timeout.max(1).into());
+        let timeout = Duration::from_secs(self.timeout.unwrap_or(TIMEOUT_DEFAULT).max(1).into());
         Ok(Settings {
             server_name: self.server_name.clone(),
             timeout,

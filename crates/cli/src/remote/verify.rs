@@ -74,10 +74,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         None => Scheme::of_key(key.key_type())?,
     };
     scheme.check(key.key_type())?;
-    // A key of RSA may have versions of other lengths.
+    // Read once, since it may come from a pipe. A key of RSA may have versions of other lengths.
+    let read = key_files::read(&args.signature)?;
     let signatures = keys
         .iter()
-        .map(|(number, key)| Ok((number, key, read_signature(&args.signature, key)?)));
+        .map(|(number, key)| Ok((number, key, signature_of(&read, &args.signature, key)?)));
     let mut signatures: Vec<Result<_, Failure>> = signatures.collect();
     if signatures.iter().all(Result::is_err) {
         return signatures.swap_remove(0).map(drop);
@@ -98,9 +99,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// Reads a signature by `key`, binary or in hexadecimal.
-fn read_signature(path: &Path, key: &PublicKey) -> Result<Vec<u8>, Failure> {
-    let signature = key_files::read(path)?;
+/// Returns the signature by `key` in what was read from `path`: binary or in hexadecimal.
+fn signature_of(signature: &[u8], path: &Path, key: &PublicKey) -> Result<Vec<u8>, Failure> {
     let bytes = key.signature_bytes_max();
     let may_be_shorter = matches!(key.key_type(), KeyType::Ec(_));
     let fits = |signature: &[u8]| match may_be_shorter {
@@ -108,7 +108,7 @@ fn read_signature(path: &Path, key: &PublicKey) -> Result<Vec<u8>, Failure> {
         true => signature.first() == Some(&0x30) && signature.len() <= bytes,
         false => signature.len() == bytes,
     };
-    if fits(&signature) {
+    if fits(signature) {
         return Ok(signature.to_vec());
     }
     match hex::decode(signature.trim_ascii()) {

@@ -128,7 +128,7 @@ impl HashName {
 }
 
 impl Copied for Context {
-    fn copy(&mut self) -> Option<Self> {
+    fn copy(&self) -> Option<Self> {
         let state = match &self.state {
             State::Idle => State::Idle,
             State::Digests(purpose, hash) => State::Digests(*purpose, *hash),

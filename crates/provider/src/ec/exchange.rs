@@ -70,7 +70,7 @@ pub(super) extern "C" fn operation_name(operation: c_int) -> *const c_char {
 }
 
 impl Copied for Exchange {
-    fn copy(&mut self) -> Option<Self> {
+    fn copy(&self) -> Option<Self> {
         Some(Self {
             inner: self.inner.copy()?,
             provider: self.provider,

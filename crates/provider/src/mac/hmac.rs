@@ -55,8 +55,9 @@ struct Context {
     hash: Option<Hash>,
     /// A key that is set up.
     keyed: Option<Hmac>,
-    /// The default provider's context with this key. All copies of this context copy it when they need their own.
-    common: Option<Arc<OnceLock<MacContext>>>,
+    /// The default provider's context with this key. All copies of this context copy it when they need their own. Several
+    /// threads may make the first copies at once.
+    common: OnceLock<Arc<OnceLock<MacContext>>>,
     message: Message,
     /// The default provider's context, once something was not regular.
     left: Option<MacContext>,
@@ -77,7 +78,7 @@ impl Context {
         Self {
             hash: None,
             keyed: None,
-            common: None,
+            common: OnceLock::new(),
             message: Message::New,
             left: None,
             provider,
@@ -111,7 +112,7 @@ impl Context {
             let hash = hash?;
             if !self.keyed.as_ref().is_some_and(|it| it.has(hash, key)) {
                 self.keyed = Some(Hmac::new(hash, key)?);
-                self.common = None;
+                self.common = OnceLock::new();
                 self.message = Message::New;
             }
             self.restart()?;
@@ -163,7 +164,7 @@ impl Context {
             }
             self.left = Some(self.replayed()?);
             self.keyed = None;
-            self.common = None;
+            self.common = OnceLock::new();
         }
         self.left.as_ref()
     }
@@ -182,7 +183,7 @@ impl Context {
 
     /// Creates a context of the default provider with the same digest and key.
     fn replayed(&self) -> Option<MacContext> {
-        let Some(common) = &self.common else {
+        let Some(common) = self.common.get() else {
             return self.set_up();
         };
         // `get_or_init` would make others wait: a child that is forked during it would wait forever.
@@ -200,7 +201,7 @@ impl Context {
             left.set_hash(keyed.hash())?;
             left.set_key(keyed.key())?;
         }
-        if self.common.is_none() {
+        if self.common.get().is_none() {
             self.set_next_hash(&left)?;
         }
         Some(left)
@@ -218,13 +219,13 @@ impl Context {
 }
 
 impl Copied for Context {
-    fn copy(&mut self) -> Option<Self> {
-        if self.keyed.is_some() {
-            self.common.get_or_insert_default();
+    fn copy(&self) -> Option<Self> {
+        if self.keyed.is_some() && self.common.get().is_none() {
+            let _ = self.common.set(Arc::default());
         }
         Some(Self {
             hash: self.hash,
-            keyed: self.keyed.as_mut().map(Hmac::copy),
+            keyed: self.keyed.as_ref().map(Hmac::copy),
             common: self.common.clone(),
             message: self.message,
             left: match &self.left {

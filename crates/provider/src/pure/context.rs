@@ -50,7 +50,7 @@ impl Work {
 }
 
 impl<P: Pure> Copied for Context<P> {
-    fn copy(&mut self) -> Option<Self> {
+    fn copy(&self) -> Option<Self> {
         Some(Self {
             provider: self.provider,
             properties: self.properties.clone(),

@@ -144,7 +144,7 @@ impl Context {
 }
 
 impl Copied for Context {
-    fn copy(&mut self) -> Option<Self> {
+    fn copy(&self) -> Option<Self> {
         Some(Self {
             inner: self.inner.copy()?,
             provider: self.provider,

@@ -252,7 +252,7 @@ fn salt_bytes(salt: c_int, digest_bytes: usize, modulus_bits: usize) -> Option<u
 }
 
 impl Copied for Context {
-    fn copy(&mut self) -> Option<Self> {
+    fn copy(&self) -> Option<Self> {
         let message = match &self.message {
             Message::Elsewhere => Message::Elsewhere,
             Message::Ended => Message::Ended,

@@ -42,7 +42,7 @@ pub(super) fn table(inner: &ExchangeFunctions) -> Vec<Dispatch> {
 }
 
 impl Copied for Exchange {
-    fn copy(&mut self) -> Option<Self> {
+    fn copy(&self) -> Option<Self> {
         Some(self.clone())
     }
 }
