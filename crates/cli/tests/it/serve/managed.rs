@@ -57,6 +57,10 @@ fn a_key_is_made_rotated_disabled_and_enabled() {
         succeeds(&mut verify("first.sig")),
         "good signature by version 1 of the key\n"
     );
+    // A pipe can be read once.
+    let signature = fs::read(home.path().join("first.sig")).unwrap();
+    let output = run(&mut verify("/dev/stdin"), &signature);
+    assert_eq!(output.stdout, b"good signature by version 1 of the key\n");
     fs::copy(home.path().join("README.md"), home.path().join("no.sig")).unwrap();
     assert_fails(
         &run(&mut verify("no.sig"), b""),
