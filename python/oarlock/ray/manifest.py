@@ -258,7 +258,7 @@ class Manifest:
             # From here on only the version tells: marks may outlast a change of the object.
             self._known.execute("DELETE FROM outputs WHERE path = ? AND version LIKE 'mark:%'", (place,))
         if is_in_place:
-            # It stays that of the job that wrote what was rotated.
+            # It stays that of the source whose job wrote what was rotated.
             whose = "SELECT path, ?, source FROM outputs WHERE path = ? AND version = ?"
             self._known.execute(f"{insert} {whose}", (version, place, _version(fields["size"], fields["etag"])))
 
