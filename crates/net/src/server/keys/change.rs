@@ -323,12 +323,14 @@ impl Place<'_> {
         let path = self.entry.and_then(|entry| entry.managed.clone());
         let path = path.ok_or_else(|| operation::no_such_key(self.id))?;
         let is_own = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_file());
-        let is_right = state.seen.get(&path).is_some_and(|seen| !seen.is_wrong);
+        let seen = state.seen.get(&path);
+        let is_right = seen.is_some_and(|seen| seen.key.is_some() && !seen.is_wrong);
         match is_own && is_right {
             true => Ok(path),
             false => Err(precondition(
                 format!(
-                    "key {:?} cannot be changed: its file is a link, or does not hold the key any more",
+                    "key {:?} cannot be changed: its file is a link or does not hold the key any more, or a file without \
+                     the key disables it by its name: only the server's operator changes that",
                     self.id
                 ),
                 "the file is a link, or does not hold the key",
@@ -552,6 +554,39 @@ mod tests {
         let refused = store.change("web", Change::Rotate(1), Some(&made()), &ROOM);
         assert_eq!(refused.unwrap_err().code, Code::FailedPrecondition);
         assert_eq!(fs::read(&kept).unwrap(), before);
+    }
+
+    /// As the operator may disable a key, whatever the file has.
+    #[test]
+    fn a_name_alone_disables() {
+        const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n";
+        type Put = fn(&Path);
+        let puts: [(&str, Put); 7] = [
+            ("pem", |path| fs::write(path, "").unwrap()),
+            ("pem", |path| {
+                fs::write(path, "-----BEGIN PRIVATE KEY-----\nMI").unwrap();
+            }),
+            ("pem", |path| fs::write(path, [0xff]).unwrap()),
+            ("pem", |path| fs::write(path, CERTIFICATE).unwrap()),
+            ("key", |path| fs::write(path, CERTIFICATE).unwrap()),
+            ("pem", |path| fs::create_dir(path).unwrap()),
+            ("pem", |path| symlink("nowhere", path).unwrap()),
+        ];
+        for (number, (extension, put)) in puts.into_iter().enumerate() {
+            let (folder, configs, store) = managed();
+            create(&store, "web").unwrap();
+            put(&folder.path().join(format!("web.{extension}.disabled")));
+            store.refresh();
+            let again = KeyStore::load(&configs, &|_| Ok(Vec::new())).unwrap();
+            for store in [&store, &again] {
+                assert_eq!(state(store, "web"), Some(false), "{number}");
+                assert!(store.current().get("web").is_none());
+                store.change("web", Change::Disable, None, &ROOM).unwrap();
+                let refused = store.change("web", Change::Enable, None, &ROOM);
+                assert_eq!(refused.unwrap_err().code, Code::FailedPrecondition);
+                assert_eq!(state(store, "web"), Some(false), "{number}");
+            }
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::super::config::{self, Secret};
 use super::super::key::{Key, VERSIONS_MAX, Versions};
 
 /// Returns all regular `*.pem`, `*.key` and `*.jwk` files that are not hidden, and the number of those whose names cannot be
-/// IDs. In a managed directory, files of disabled keys count too.
+/// IDs. In a managed directory, files of disabled keys count too, and whatever else has such a name.
 pub(super) fn files(directory: &Path, is_managed: bool) -> Result<(Vec<PathBuf>, usize), String> {
     let cannot = |error| format!("cannot be read: {error}");
     let (mut paths, mut nameless) = (Vec::new(), 0);
@@ -32,7 +32,7 @@ pub(super) fn files(directory: &Path, is_managed: bool) -> Result<(Vec<PathBuf>,
             .unwrap_or(&path)
             .extension()
             .is_some_and(|it| EXTENSIONS.iter().any(|one| it == *one));
-        if !is_of_a_key || is_hidden || !path.is_file() {
+        if !is_of_a_key || is_hidden || enabled.is_none() && !path.is_file() {
             continue;
         }
         if config::id_of_file(enabled.as_deref().unwrap_or(&path)).is_none() {

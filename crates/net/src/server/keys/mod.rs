@@ -127,6 +127,12 @@ impl Entry {
         }
     }
 
+    /// Disables the key by the name of a file that does not hold it. No client enables it as long as that file is there.
+    fn disable_by(&mut self, file: &Path) {
+        self.is_disabled = true;
+        self.managed = self.managed.take().map(|_| file.to_owned());
+    }
+
     /// Whether clients may change it, if they have the right.
     pub(super) fn is_managed(&self) -> bool {
         self.managed.is_some()
@@ -392,6 +398,8 @@ impl State {
             skipped: 0,
         };
         let mut all = HashMap::new();
+        // The files that disable a key by their names and do not hold it, by its ID.
+        let mut keyless: HashMap<String, PathBuf> = HashMap::new();
         let origins: HashSet<&str> = current.by_id.values().map(|it| &it.origin[..]).collect();
         for Directory {
             path: directory,
@@ -421,11 +429,20 @@ impl State {
                         .unwrap_or_else(|(stamp, what)| kept(&path, stamp, &what, old)),
                 };
                 keys.skipped += usize::from(seen.is_wrong);
-                if let Some((id, entry)) = named(&path, &seen, *is_managed)
-                    && let Err(error) = add(&mut keys.by_id, &id, entry)
-                {
-                    tracing::warn!("{error}; keeping the first one");
-                    keys.skipped += 1;
+                match named(&path, &seen, *is_managed) {
+                    Some((id, Some(mut entry))) => {
+                        if let Some(file) = keyless.get(&id) {
+                            entry.disable_by(file);
+                        }
+                        if let Err(error) = add(&mut keys.by_id, &id, entry) {
+                            tracing::warn!("{error}; keeping the first one");
+                            keys.skipped += 1;
+                        }
+                    }
+                    Some((id, None)) if *is_managed && config::enabled(&path).is_some() => {
+                        keyless.insert(id, path.clone());
+                    }
+                    Some((_, None)) | None => {}
                 }
                 all.insert(path, seen);
             }
@@ -435,16 +452,16 @@ impl State {
     }
 }
 
-/// Returns the ID of a file in a directory with its key, if it has both.
-fn named(path: &Path, seen: &Seen, is_managed: bool) -> Option<(String, Entry)> {
+/// Returns the ID of a file in a directory, if it has one, with its key, if it has that too.
+fn named(path: &Path, seen: &Seen, is_managed: bool) -> Option<(String, Option<Entry>)> {
     let enabled = config::enabled(path).filter(|_| is_managed);
     let id = config::id_of_file(enabled.as_deref().unwrap_or(path))?;
-    let entry = Entry {
-        key: seen.key.clone()?,
+    let entry = seen.key.clone().map(|key| Entry {
+        key,
         is_disabled: enabled.is_some(),
         managed: is_managed.then(|| path.to_owned()),
         origin: path.display().to_string(),
-    };
+    });
     Some((id, entry))
 }
 
