@@ -12,9 +12,21 @@ use rustix::io::Errno;
 
 /// Writes a new file and syncs it. Nothing is left of it on failure.
 pub(crate) fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    write_with(path, bytes, mode, |_| Ok(()))
+}
+
+fn write_with(
+    path: &Path,
+    bytes: &[u8],
+    mode: u32,
+    prepare: impl FnOnce(&File) -> io::Result<()>,
+) -> io::Result<()> {
     let mut options = OpenOptions::new();
     let mut file = options.write(true).create_new(true).mode(mode).open(path)?;
-    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    let written = file
+        .write_all(bytes)
+        .and_then(|()| prepare(&file))
+        .and_then(|()| file.sync_all());
     if written.is_err() {
         // The caller reports the first error.
         let _ = fs::remove_file(path);
@@ -25,23 +37,34 @@ pub(crate) fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 /// Writes a file under a temporary name of its folder, then gives it its own: a reader sees all of it, or what was there
 /// before. A crash leaves the temporary file at most ([`is_temporary`]).
 pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    put(path, bytes, mode, |from, to| fs::rename(from, to))
+    replace_with(path, bytes, mode, |_| Ok(()))
 }
 
-/// Does the same for a file whose name must not exist.
+/// Does the same, and changes the new file's rights before anyone can see it.
+pub(crate) fn replace_with(
+    path: &Path,
+    bytes: &[u8],
+    mode: u32,
+    prepare: impl FnOnce(&File) -> io::Result<()>,
+) -> io::Result<()> {
+    put(path, bytes, mode, prepare, |from, to| fs::rename(from, to))
+}
+
+/// Does the same as [`replace`] for a file whose name must not exist.
 pub(crate) fn create(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    put(path, bytes, mode, rename_new)
+    put(path, bytes, mode, |_| Ok(()), rename_new)
 }
 
 fn put(
     path: &Path,
     bytes: &[u8],
     mode: u32,
+    prepare: impl FnOnce(&File) -> io::Result<()>,
     name: impl FnOnce(&Path, &Path) -> io::Result<()>,
 ) -> io::Result<()> {
     let number = RandomState::new().hash_one(std::process::id());
     let temporary = path.with_file_name(format!("{TEMPORARY}{number:016x}"));
-    write(&temporary, bytes, mode)?;
+    write_with(&temporary, bytes, mode, prepare)?;
     let named = name(&temporary, path);
     if named.is_err() {
         let _ = fs::remove_file(&temporary);

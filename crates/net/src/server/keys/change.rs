@@ -12,7 +12,7 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +27,7 @@ use super::super::key::VERSIONS_MAX;
 use super::super::operation;
 use super::file::{EXTENSIONS, FILE_BYTES_MAX, key_of_text, read_text};
 use super::made::{Kind, Made};
+use super::rights::Rights;
 use super::{Entry, KeyStore, Keys, State};
 use crate::files;
 
@@ -294,11 +295,30 @@ impl Place<'_> {
 
     fn rotate(&self, path: &Path, made: &Made) -> Result<(), Refusal> {
         let entry = self.entry.ok_or_else(|| operation::no_such_key(self.id))?;
-        let (_, text) = read_text(path).map_err(|what| self.failed(&what))?;
+        let (metadata, text) = read_text(path).map_err(|what| self.failed(&what))?;
+        let rights = Rights::of(path, &metadata).map_err(|what| self.failed(&what))?;
         let text = made.text_behind(&text, &entry.key);
         let text = text.map_err(|what| self.failed(&what))?;
         self.check_text(&text, entry.key.versions_count() + 1)?;
-        files::replace(path, text.as_bytes(), KEY_MODE).map_err(|error| self.unwritten(&error))
+        let mut lost = None;
+        let written = files::replace_with(path, text.as_bytes(), KEY_MODE, |file| {
+            let given = rights.give(file, &|file, uid, gid| fchown(file, uid, gid));
+            given.map_err(|what| {
+                lost = Some(what);
+                io::ErrorKind::PermissionDenied.into()
+            })
+        });
+        match lost {
+            Some(what) => Err(precondition(
+                format!(
+                    "key {:?} cannot be rotated: {what}: rotate it by a server of the file's user, or give the file to this \
+                     server's user and group",
+                    self.id
+                ),
+                "the rights of the file cannot be kept",
+            )),
+            None => written.map_err(|error| self.unwritten(&error)),
+        }
     }
 
     fn disable(&self, state: &State) -> Result<(), Refusal> {
@@ -454,7 +474,7 @@ const LOCK_PAUSE: Duration = Duration::from_millis(10);
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     use oarlock::keys::{Curve, KeyType, PrivateKey};
     use tempfile::TempDir;
@@ -597,5 +617,29 @@ mod tests {
         assert_eq!(refused.code, Code::Unavailable);
         drop(held);
         create(&store, "web").unwrap();
+    }
+
+    /// As that of an operator whose file the server reads as a member of its group.
+    #[test]
+    fn a_rotated_file_keeps_its_owner_its_group_and_its_mode() {
+        let (folder, _, store) = managed();
+        create(&store, "web").unwrap();
+        let path = folder.path().join("web.pem");
+        let mut version = 1;
+        for mode in [0o640, 0o400, 0o660, 0o600] {
+            let is_root = rustix::process::geteuid().is_root();
+            if is_root {
+                std::os::unix::fs::chown(&path, Some(1234), Some(4321)).unwrap();
+            }
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            let of = |metadata: fs::Metadata| (metadata.mode(), metadata.uid(), metadata.gid());
+            let before = fs::metadata(&path).unwrap();
+            let change = Change::Rotate(version);
+            store.change("web", change, Some(&made()), &ROOM).unwrap();
+            let after = fs::metadata(&path).unwrap();
+            assert_ne!(after.ino(), before.ino());
+            assert_eq!(of(after), of(before));
+            version += 1;
+        }
     }
 }

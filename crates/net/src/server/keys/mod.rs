@@ -4,6 +4,7 @@
 //! file       the files of a directory, and the key in each
 //! change     new keys, new versions, disabled keys: what clients change in the managed directory
 //! made       what a new version consists of, and how it stands in a file
+//! rights     owner, group, mode and access control list, which a rotated file keeps
 //! ```
 //!
 //! Readers use an immutable snapshot, and a change creates a new one. A directory is read again whenever something happens
@@ -14,6 +15,7 @@
 mod change;
 mod file;
 mod made;
+mod rights;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
