@@ -24,7 +24,7 @@ use super::access::Operation;
 use super::audit::bounded;
 use super::config::ID_BYTES_MAX;
 use super::dispatch::{Answered, Output, Refusal};
-use super::keys::{Change, KeyStore, Kind, Made, Room, is_new_id};
+use super::keys::{Change, KeyStore, Kind, Made, Room, is_new_id, late};
 use super::outbox::{Outgoing, REPLY_BYTES};
 use super::service::{Caller, NOTED_BYTES_MAX, Shared, kept, no_space, stranger};
 use super::{list, operation};
@@ -289,8 +289,9 @@ impl Shared {
         }
         self.check_right(caller, asked)?;
         let asked_id = id.clone();
+        let deadline = asked.deadline.into_std();
         let keys = in_background(caller, &manager.store, move |store, room| {
-            store.change(&asked_id, change, made.as_ref(), room)
+            store.change(&asked_id, change, made.as_ref(), room, deadline)
         });
         let keys = keys.await?;
         let entry = keys.entry(id).ok_or_else(|| operation::no_such_key(id))?;
@@ -377,17 +378,11 @@ async fn permit<'a>(
     asked: &Asked,
 ) -> Result<SemaphorePermit<'a>, Refusal> {
     match timeout_at(asked.deadline, semaphore.acquire()).await {
-        Ok(Ok(permit)) => Ok(permit),
+        // A place that is free is given after the deadline too.
+        Ok(Ok(permit)) if tokio::time::Instant::now() < asked.deadline => Ok(permit),
         // The semaphore is never closed.
-        Ok(Err(_)) | Err(_) => Err(late()),
+        Ok(_) | Err(_) => Err(late()),
     }
-}
-
-fn late() -> Refusal {
-    Refusal::new(
-        Code::DeadlineExceeded,
-        "its deadline passed before the change was written: nothing has changed",
-    )
 }
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -447,6 +442,18 @@ mod tests {
         drop(under_way);
         drop(manager.begin(&names[0], 0, often).unwrap());
         assert_eq!(manager.lock().len(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_free_place_after_the_deadline_is_late() {
+        let asked = Asked {
+            operation: Some(Operation::Disable),
+            change: Ok(Change::Disable),
+            id: "web".to_owned(),
+            deadline: tokio::time::Instant::now(),
+        };
+        let refused = permit(&manager().writer, &asked).await.err().unwrap();
+        assert_eq!(refused.code, Code::DeadlineExceeded);
     }
 
     #[test]

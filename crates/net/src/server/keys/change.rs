@@ -15,7 +15,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt as _, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{Access, FlockOperation, flock};
 use rustix::io::Errno;
@@ -177,6 +177,7 @@ impl KeyStore {
         change: Change,
         made: Option<&Made>,
         room: &Room<'_>,
+        deadline: Instant,
     ) -> Result<Arc<Keys>, Refusal> {
         let gone = || {
             precondition(
@@ -185,7 +186,7 @@ impl KeyStore {
             )
         };
         let folder = self.state().managed_folder().ok_or_else(gone)?;
-        let lock = lock(&folder)?;
+        let lock = lock(&folder, deadline)?;
         let mut state = self.state();
         // A reload may have come between.
         if state.managed_folder().as_ref() != Some(&folder) {
@@ -200,6 +201,10 @@ impl KeyStore {
             ));
         }
         remove_temporary(&folder);
+        // Waiting for the locks and reading the files may have taken long.
+        if Instant::now() >= deadline {
+            return Err(late());
+        }
         let place = Place {
             id,
             folder: &folder,
@@ -244,7 +249,7 @@ impl KeyStore {
     pub(in crate::server) fn tidy(&self) {
         let folder = self.state().managed_folder();
         if let Some(folder) = folder
-            && let Ok(_lock) = lock(&folder)
+            && let Ok(_lock) = lock(&folder, Instant::now() + LOCK_PAUSE * LOCK_TRIES)
         {
             remove_temporary(&folder);
         }
@@ -415,6 +420,14 @@ fn unwritten(error: &io::Error) -> Refusal {
     Refusal::new(code, what)
 }
 
+/// Returns the refusal of a change whose deadline passes before it is written.
+pub(in crate::server) fn late() -> Refusal {
+    Refusal::new(
+        Code::DeadlineExceeded,
+        "its deadline passed before the change was written: nothing has changed",
+    )
+}
+
 fn exists(id: &str) -> Refusal {
     Refusal::repeating(
         Code::AlreadyExists,
@@ -430,16 +443,20 @@ fn precondition(message: String, in_short: &'static str) -> Refusal {
 }
 
 /// Keeps other servers from changing the directory until the file is dropped. Some network file systems have no such locks.
-fn lock(folder: &Path) -> Result<File, Refusal> {
+fn lock(folder: &Path, deadline: Instant) -> Result<File, Refusal> {
     let file = File::open(folder).map_err(|error| {
         tracing::error!("{}: cannot be opened: {error}", folder.display());
         unwritten(&error)
     })?;
     for _ in 0..LOCK_TRIES {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Err(Errno::WOULDBLOCK) => std::thread::sleep(LOCK_PAUSE),
+            Err(Errno::WOULDBLOCK) => {}
             _ => return Ok(file),
         }
+        if Instant::now() >= deadline {
+            return Err(late());
+        }
+        std::thread::sleep(LOCK_PAUSE);
     }
     Err(Refusal::new(
         Code::Unavailable,
@@ -468,7 +485,7 @@ const KEY_MODE: u32 = 0o600;
 /// The mode bit that lets users other than the owner and the group write.
 const OTHERS_WRITE: u32 = 0o002;
 /// For a second in all.
-const LOCK_TRIES: usize = 100;
+const LOCK_TRIES: u32 = 100;
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 #[cfg(test)]
@@ -500,13 +517,17 @@ mod tests {
         (folder, configs, store)
     }
 
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(60)
+    }
+
     fn made() -> Made {
         Made::Private(PrivateKey::generate(P256).unwrap())
     }
 
     fn create(store: &KeyStore, id: &str) -> Result<Arc<Keys>, Refusal> {
         let change = Change::Create(Kind::Private(P256));
-        store.change(id, change, Some(&made()), &ROOM)
+        store.change(id, change, Some(&made()), &ROOM, soon())
     }
 
     /// Whether a key is served, or refused because it is disabled.
@@ -522,11 +543,15 @@ mod tests {
         create(&store, "web").unwrap();
         let read = || store.read_again(&configs, &|_| Ok(Vec::new())).unwrap();
         let fresh = read();
-        store.change("web", Change::Disable, None, &ROOM).unwrap();
+        store
+            .change("web", Change::Disable, None, &ROOM, soon())
+            .unwrap();
         store.take_over(fresh);
         assert_eq!(state(&store, "web"), Some(false));
         let fresh = read();
-        store.change("web", Change::Enable, None, &ROOM).unwrap();
+        store
+            .change("web", Change::Enable, None, &ROOM, soon())
+            .unwrap();
         create(&store, "other").unwrap();
         store.take_over(fresh);
         assert_eq!(
@@ -542,7 +567,9 @@ mod tests {
         create(&store, "web").unwrap();
         let path = folder.path().join("web.pem");
         let copy = fs::read(&path).unwrap();
-        store.change("web", Change::Disable, None, &ROOM).unwrap();
+        store
+            .change("web", Change::Disable, None, &ROOM, soon())
+            .unwrap();
         fs::write(&path, copy).unwrap();
         store.refresh();
         assert_eq!(state(&store, "web"), Some(false));
@@ -553,7 +580,7 @@ mod tests {
         );
         // It would replace the copy.
         let refused = store
-            .change("web", Change::Enable, None, &ROOM)
+            .change("web", Change::Enable, None, &ROOM, soon())
             .unwrap_err();
         assert_eq!(refused.code, Code::AlreadyExists);
     }
@@ -564,14 +591,14 @@ mod tests {
         let (folder, _, store) = managed();
         create(&store, "web").unwrap();
         let ed25519 = Made::Private(PrivateKey::generate(KeyType::Ed25519).unwrap());
-        let refused = store.change("web", Change::Rotate(1), Some(&ed25519), &ROOM);
+        let refused = store.change("web", Change::Rotate(1), Some(&ed25519), &ROOM, soon());
         assert_eq!(refused.unwrap_err().code, Code::FailedPrecondition);
         let path = folder.path().join("web.pem");
         let kept = folder.path().join("kept");
         fs::rename(&path, &kept).unwrap();
         symlink(&kept, &path).unwrap();
         let before = fs::read(&kept).unwrap();
-        let refused = store.change("web", Change::Rotate(1), Some(&made()), &ROOM);
+        let refused = store.change("web", Change::Rotate(1), Some(&made()), &ROOM, soon());
         assert_eq!(refused.unwrap_err().code, Code::FailedPrecondition);
         assert_eq!(fs::read(&kept).unwrap(), before);
     }
@@ -601,8 +628,10 @@ mod tests {
             for store in [&store, &again] {
                 assert_eq!(state(store, "web"), Some(false), "{number}");
                 assert!(store.current().get("web").is_none());
-                store.change("web", Change::Disable, None, &ROOM).unwrap();
-                let refused = store.change("web", Change::Enable, None, &ROOM);
+                store
+                    .change("web", Change::Disable, None, &ROOM, soon())
+                    .unwrap();
+                let refused = store.change("web", Change::Enable, None, &ROOM, soon());
                 assert_eq!(refused.unwrap_err().code, Code::FailedPrecondition);
                 assert_eq!(state(store, "web"), Some(false), "{number}");
             }
@@ -612,7 +641,7 @@ mod tests {
     #[test]
     fn another_server_keeps_the_directory_to_itself() {
         let (folder, _, store) = managed();
-        let held = lock(folder.path()).unwrap();
+        let held = lock(folder.path(), soon()).unwrap();
         let refused = create(&store, "web").unwrap_err();
         assert_eq!(refused.code, Code::Unavailable);
         drop(held);
@@ -635,11 +664,38 @@ mod tests {
             let of = |metadata: fs::Metadata| (metadata.mode(), metadata.uid(), metadata.gid());
             let before = fs::metadata(&path).unwrap();
             let change = Change::Rotate(version);
-            store.change("web", change, Some(&made()), &ROOM).unwrap();
+            store
+                .change("web", change, Some(&made()), &ROOM, soon())
+                .unwrap();
             let after = fs::metadata(&path).unwrap();
             assert_ne!(after.ino(), before.ino());
             assert_eq!(of(after), of(before));
             version += 1;
         }
+    }
+
+    /// Whoever was told that a change came too late has nothing changed.
+    #[test]
+    fn after_the_deadline_nothing_changes() {
+        let (folder, _, store) = managed();
+        create(&store, "web").unwrap();
+        let path = folder.path().join("web.pem");
+        let before = fs::read(&path).unwrap();
+        for (id, change, made) in [
+            ("new", Change::Create(Kind::Private(P256)), Some(made())),
+            ("web", Change::Rotate(1), Some(made())),
+            ("web", Change::Disable, None),
+        ] {
+            let late = store.change(id, change, made.as_ref(), &ROOM, Instant::now());
+            assert_eq!(late.unwrap_err().code, Code::DeadlineExceeded, "{change:?}");
+        }
+        assert_eq!(state(&store, "web"), Some(true));
+        assert_eq!(fs::read(&path).unwrap(), before);
+        store
+            .change("web", Change::Disable, None, &ROOM, soon())
+            .unwrap();
+        let late = store.change("web", Change::Enable, None, &ROOM, Instant::now());
+        assert_eq!(late.unwrap_err().code, Code::DeadlineExceeded);
+        assert_eq!(state(&store, "web"), Some(false));
     }
 }

@@ -32,7 +32,7 @@ use oarlock::rsa::RsaPrivateKey;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-pub(super) use self::change::{Change, Room, is_new_id};
+pub(super) use self::change::{Change, Room, is_new_id, late};
 use self::file::{NO_KEY, Stamp, files, read_file};
 pub(super) use self::made::{Kind, Made};
 use super::config::{self, KeyConfig, Secret};
