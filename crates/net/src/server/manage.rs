@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! rights     as for every operation: without one, a client learns nothing about the key
-//! turn       one change of a client at a time, and a number of them in a minute
+//! turn       one change of a client at a time, and a number of them in a minute; new keys and versions of few clients
 //! generate   RSA keys one at a time, in the order of their requests, on a thread of low priority
 //! write      one change of the directory at a time; from here on it is finished, whatever its client does
 //! ```
@@ -41,9 +41,27 @@ pub(super) struct Manager {
 }
 
 struct Turn {
-    is_under_way: bool,
+    under_way: Option<Work>,
     /// The time at which its changes are used up: each moves it on by its share of a minute.
     used_until: Instant,
+}
+
+/// What a change does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    /// It has a version generated, which may take seconds.
+    Generate,
+    /// It renames a file.
+    Rename,
+}
+
+impl Work {
+    fn of(change: Change) -> Self {
+        match change {
+            Change::Create(_) | Change::Rotate(_) => Self::Generate,
+            Change::Disable | Change::Enable => Self::Rename,
+        }
+    }
 }
 
 /// A change under way.
@@ -71,29 +89,32 @@ impl Manager {
         }
     }
 
-    /// Begins a change of a client that may ask for `per_minute`.
+    /// Begins a change of a client that may ask for `per_minute`. Many that generate keep none out that only renames.
     fn begin<'a>(
         &'a self,
         identity: &'a Identity,
+        work: Work,
         cost: u32,
         per_minute: usize,
     ) -> Result<UnderWay<'a>, Refusal> {
         let full = |what: &str| Err(Refusal::new(Code::ResourceExhausted, what));
         let now = Instant::now();
         let mut turns = self.lock();
-        turns.retain(|_, turn| turn.is_under_way || turn.used_until > now);
-        let under_way = turns.values().filter(|turn| turn.is_under_way).count();
+        turns.retain(|_, turn| turn.under_way.is_some() || turn.used_until > now);
+        let generate = Some(Work::Generate);
+        let generating = turns.values().filter(|turn| turn.under_way == generate);
+        let is_full = generating.count() >= GENERATING_MAX;
         let turn = turns.entry(identity.clone()).or_insert(Turn {
-            is_under_way: false,
+            under_way: None,
             used_until: now,
         });
-        if turn.is_under_way {
+        if turn.under_way.is_some() {
             return full(
                 "another change of a key by this client is under way: wait for its answer",
             );
         }
-        if under_way >= UNDER_WAY_MAX {
-            return full("changes of keys by many clients are under way: try again later");
+        if work == Work::Generate && is_full {
+            return full("new keys and versions for many clients are under way: try again later");
         }
         let each = MINUTE / u32::try_from(per_minute).unwrap_or(u32::MAX).max(1);
         let used = turn.used_until.saturating_duration_since(now);
@@ -104,7 +125,7 @@ impl Manager {
             );
         }
         turn.used_until = now + used + each * cost;
-        turn.is_under_way = true;
+        turn.under_way = Some(work);
         Ok(UnderWay {
             manager: self,
             identity,
@@ -129,7 +150,7 @@ impl UnderWay<'_> {
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         if let Some(turn) = self.manager.lock().get_mut(self.identity) {
-            turn.is_under_way = false;
+            turn.under_way = None;
         }
     }
 }
@@ -269,7 +290,12 @@ impl Shared {
             _ => 1,
         };
         let identity = caller.identity.clone();
-        let turn = manager.begin(&identity, cost, caller.policy.key_changes_per_minute)?;
+        let turn = manager.begin(
+            &identity,
+            Work::of(change),
+            cost,
+            caller.policy.key_changes_per_minute,
+        )?;
         let kind = self.check(caller, asked, change).await?;
         let made = match kind {
             None => None,
@@ -386,8 +412,8 @@ async fn permit<'a>(
 }
 
 const MINUTE: Duration = Duration::from_secs(60);
-/// The most changes under way, of as many clients.
-const UNDER_WAY_MAX: usize = 16;
+/// The most new keys and versions under way, of as many clients.
+const GENERATING_MAX: usize = 16;
 /// The longest deadline: an RSA key may take several seconds on a machine that is busy with requests.
 const TIMEOUT_MAX: Duration = Duration::from_secs(120);
 /// The longest public half, that of ML-DSA-87, with the recipient of an identity.
@@ -408,39 +434,66 @@ mod tests {
     fn a_client_has_one_change_under_way_and_a_number_in_a_minute() {
         let manager = manager();
         let [one, other] = ["one", "other"].map(Identity::new);
-        let first = manager.begin(&one, 1, 20).unwrap();
-        let refused = manager.begin(&one, 1, 20).err().unwrap();
+        let first = manager.begin(&one, Work::Rename, 1, 20).unwrap();
+        let refused = manager.begin(&one, Work::Rename, 1, 20).err().unwrap();
         assert!(refused.message.contains("under way"), "{refused:?}");
-        drop(manager.begin(&other, 1, 20).unwrap());
+        drop(manager.begin(&other, Work::Rename, 1, 20).unwrap());
         // As if it had been the rotation of an RSA key.
         first.charge(9);
         drop(first);
-        drop(manager.begin(&one, 10, 20).unwrap());
-        let refused = manager.begin(&one, 1, 20).err().unwrap();
+        drop(manager.begin(&one, Work::Rename, 10, 20).unwrap());
+        let refused = manager.begin(&one, Work::Rename, 1, 20).err().unwrap();
         assert_eq!(refused.code, Code::ResourceExhausted);
         assert!(refused.message.contains("too often"), "{refused:?}");
-        drop(manager.begin(&other, 1, 20).unwrap());
+        drop(manager.begin(&other, Work::Rename, 1, 20).unwrap());
         // A costly one is possible however few are allowed.
-        drop(manager.begin(&Identity::new("third"), 10, 1).unwrap());
-        assert!(manager.begin(&Identity::new("third"), 1, 1).err().is_some());
+        drop(
+            manager
+                .begin(&Identity::new("third"), Work::Rename, 10, 1)
+                .unwrap(),
+        );
+        assert!(
+            manager
+                .begin(&Identity::new("third"), Work::Rename, 1, 1)
+                .err()
+                .is_some()
+        );
     }
 
     #[test]
     fn clients_without_changes_are_forgotten_and_few_are_under_way() {
         let manager = manager();
-        let names: Vec<_> = (0..UNDER_WAY_MAX + 1)
+        let names: Vec<_> = (0..GENERATING_MAX + 1)
             .map(|number| Identity::new(number.to_string()))
             .collect();
         // A share of a minute that is over at once.
         let often = usize::MAX;
         let under_way: Vec<_> = names[1..]
             .iter()
-            .map(|name| manager.begin(name, 0, often).unwrap())
+            .map(|name| manager.begin(name, Work::Generate, 0, often).unwrap())
             .collect();
-        let refused = manager.begin(&names[0], 0, often).err().unwrap();
+        let refused = manager
+            .begin(&names[0], Work::Generate, 0, often)
+            .err()
+            .unwrap();
         assert!(refused.message.contains("many clients"), "{refused:?}");
+        // What needs no generator does not wait for one.
+        for change in [Change::Disable, Change::Enable] {
+            drop(
+                manager
+                    .begin(&names[0], Work::of(change), 0, often)
+                    .unwrap(),
+            );
+        }
+        for change in [Change::Create(Kind::Rsa(4096)), Change::Rotate(1)] {
+            assert!(
+                manager
+                    .begin(&names[0], Work::of(change), 0, often)
+                    .is_err()
+            );
+        }
         drop(under_way);
-        drop(manager.begin(&names[0], 0, often).unwrap());
+        drop(manager.begin(&names[0], Work::Generate, 0, often).unwrap());
         assert_eq!(manager.lock().len(), 1);
     }
 
