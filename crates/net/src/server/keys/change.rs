@@ -7,18 +7,17 @@
 //! enable    FILE.disabled becomes FILE
 //! ```
 //!
-//! Changes come one after the other: the lock of the directory keeps other servers out, and that of the [`KeyStore`] its
+//! Changes come one after the other: the lock in the directory keeps other servers out, and that of the [`KeyStore`] its
 //! own watcher. Everything is checked again under both, since files may have changed since a client looked.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{Access, FlockOperation, flock};
-use rustix::io::Errno;
+use rustix::fs::Access;
 use tonic::Code;
 
 use super::super::config::{disabled, enabled};
@@ -26,6 +25,7 @@ use super::super::dispatch::Refusal;
 use super::super::key::VERSIONS_MAX;
 use super::super::operation;
 use super::file::{EXTENSIONS, FILE_BYTES_MAX, key_of_text, read_text};
+use super::lock::lock;
 use super::made::{Kind, Made};
 use super::rights::Rights;
 use super::{Entry, KeyStore, Keys, State};
@@ -249,7 +249,7 @@ impl KeyStore {
     pub(in crate::server) fn tidy(&self) {
         let folder = self.state().managed_folder();
         if let Some(folder) = folder
-            && let Ok(_lock) = lock(&folder, Instant::now() + LOCK_PAUSE * LOCK_TRIES)
+            && let Ok(_lock) = lock(&folder, Instant::now() + TIDY_PATIENCE)
         {
             remove_temporary(&folder);
         }
@@ -397,7 +397,7 @@ impl Place<'_> {
     }
 }
 
-fn unwritten(error: &io::Error) -> Refusal {
+pub(super) fn unwritten(error: &io::Error) -> Refusal {
     use io::ErrorKind as Kind;
     let (code, what) = match error.kind() {
         Kind::StorageFull | Kind::QuotaExceeded => (
@@ -438,30 +438,8 @@ fn exists(id: &str) -> Refusal {
     )
 }
 
-fn precondition(message: String, in_short: &'static str) -> Refusal {
+pub(super) fn precondition(message: String, in_short: &'static str) -> Refusal {
     Refusal::repeating(Code::FailedPrecondition, message, in_short)
-}
-
-/// Keeps other servers from changing the directory until the file is dropped. Some network file systems have no such locks.
-fn lock(folder: &Path, deadline: Instant) -> Result<File, Refusal> {
-    let file = File::open(folder).map_err(|error| {
-        tracing::error!("{}: cannot be opened: {error}", folder.display());
-        unwritten(&error)
-    })?;
-    for _ in 0..LOCK_TRIES {
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Err(Errno::WOULDBLOCK) => {}
-            _ => return Ok(file),
-        }
-        if Instant::now() >= deadline {
-            return Err(late());
-        }
-        std::thread::sleep(LOCK_PAUSE);
-    }
-    Err(Refusal::new(
-        Code::Unavailable,
-        "another server changes keys in the managed directory: try again",
-    ))
 }
 
 fn remove_temporary(folder: &Path) {
@@ -482,18 +460,19 @@ fn remove_temporary(folder: &Path) {
 /// The longest ID of a new key. Its file's name is longer, and has at most 255 bytes.
 const NEW_ID_BYTES_MAX: usize = 128;
 const KEY_MODE: u32 = 0o600;
+/// How long the start waits for another server.
+const TIDY_PATIENCE: Duration = Duration::from_secs(1);
 /// The mode bit that lets users other than the owner and the group write.
 const OTHERS_WRITE: u32 = 0o002;
-/// For a second in all.
-const LOCK_TRIES: u32 = 100;
-const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::fs::File;
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     use oarlock::keys::{Curve, KeyType, PrivateKey};
+    use rustix::fs::{FlockOperation, flock};
     use tempfile::TempDir;
 
     use super::super::super::config::KeyConfig;
@@ -697,5 +676,13 @@ mod tests {
         let late = store.change("web", Change::Enable, None, &ROOM, Instant::now());
         assert_eq!(late.unwrap_err().code, Code::DeadlineExceeded);
         assert_eq!(state(&store, "web"), Some(false));
+    }
+
+    #[test]
+    fn who_may_only_read_the_directory_keeps_no_change_out() {
+        let (folder, _, store) = managed();
+        let held = File::open(folder.path()).unwrap();
+        flock(&held, FlockOperation::NonBlockingLockExclusive).unwrap();
+        create(&store, "web").unwrap();
     }
 }

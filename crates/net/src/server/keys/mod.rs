@@ -3,6 +3,7 @@
 //! ```text
 //! file       the files of a directory, and the key in each
 //! change     new keys, new versions, disabled keys: what clients change in the managed directory
+//! lock       one server at a time in the managed directory
 //! made       what a new version consists of, and how it stands in a file
 //! rights     owner, group, mode and access control list, which a rotated file keeps
 //! ```
@@ -14,6 +15,7 @@
 
 mod change;
 mod file;
+mod lock;
 mod made;
 mod rights;
 

@@ -85,12 +85,13 @@ impl Served {
     }
 }
 
-/// Returns the names in a folder, in order.
+/// Returns the names in a folder, in order, without the file of the lock.
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();
     let mut names: Vec<_> = entries
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
+    names.retain(|name| name != ".oarlock-lock");
     names.sort();
     names
 }
