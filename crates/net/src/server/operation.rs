@@ -102,15 +102,16 @@ pub(super) fn items_bytes(request: &proto::Request) -> usize {
     }
 }
 
-/// Returns room for the bytes of a key in a list.
-pub(super) fn listed_bytes(key: &Key) -> usize {
+/// Returns room for the bytes of a key in a list, with its older versions if `has_older`.
+pub(super) fn listed_bytes(key: &Key, has_older: bool) -> usize {
     match key {
         Key::Private(versions) => {
             let public = match versions.newest().key_type() {
                 KeyType::MlDsa(set) => REPLY_BYTES + set.public_key_bytes(),
                 _ => REPLY_BYTES,
             };
-            public * (1 + versions.older().len())
+            let older = if has_older { versions.older().len() } else { 0 };
+            public * (1 + older)
         }
         Key::Identities(identities) => REPLY_BYTES + identities.recipient().len(),
         Key::Secret(_) => REPLY_BYTES,

@@ -162,9 +162,9 @@ impl Cryptoserver for Service {
             return Err(refusal.status());
         }
         let next_page_token = page.next.to_owned();
-        let listed = page.keys.into_iter();
-        let listed =
-            listed.map(|(id, entry)| list::entry_of(id, entry, caller.permissions(entry), true));
+        let listed = page.keys.into_iter().map(|(id, entry)| {
+            list::entry_of(id, entry, caller.permissions(entry), page.has_older)
+        });
         let keys = listed.collect::<Result<_, Status>>()?;
         let reply = proto::ListKeysReply {
             keys,

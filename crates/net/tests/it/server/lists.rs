@@ -3,8 +3,10 @@
 use std::fs;
 
 use oarlock::keys::{Curve, KeyType};
+use oarlock_net::proto::manage_key_request::Change;
 use oarlock_net::proto::{self, ListKeysRequest};
 use oarlock_net::server::Server;
+use oarlock_net::server::config::Config;
 use prost::Message as _;
 use tonic::Code;
 
@@ -66,6 +68,42 @@ async fn pages_are_for_clients_that_ask_for_them() {
     assert!(past.keys.is_empty() && past.next_page_token.is_empty());
     let refused = ask(1, &"a".repeat(256)).await.unwrap_err();
     assert_eq!(refused.code(), Code::InvalidArgument);
+    server.stop().await;
+}
+
+/// The one reply to a client from before pages has to fit into a message of its.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_without_pages_has_no_older_versions() {
+    let home = Home::new(&[]);
+    let text = "listen = [\"127.0.0.1:0\"]\nplaintext = true\n[[key]]\ndirectory = \"keys\"\nmanaged = true\n\
+        [[client]]\nidentity = \"*\"\nkeys = [\"web\"]\noperations = [\"create\", \"rotate\", \"list\"]\n";
+    let config = Config::parse(text, home.path()).unwrap();
+    let server = Server::start(config).await.unwrap();
+    let mut client = connect(&server).await;
+    let create = Change::Create(proto::CreateKey {
+        r#type: proto::KeyType::P256.into(),
+    });
+    let rotate = |version| Change::Rotate(proto::RotateKey { version });
+    for change in [create, rotate(1), rotate(2)] {
+        let request = proto::ManageKeyRequest {
+            key_id: "web".to_owned(),
+            timeout_ms: 0,
+            change: Some(change),
+        };
+        client.manage_key(request).await.unwrap();
+    }
+    for (page_size, older) in [(0, 0), (1, 2), (u32::MAX, 2)] {
+        let asked = ListKeysRequest {
+            any_kind: true,
+            page_size,
+            page_token: String::new(),
+        };
+        let reply = client.list_keys(asked).await.unwrap().into_inner();
+        let [key] = &reply.keys[..] else {
+            panic!("{reply:?}")
+        };
+        assert_eq!((key.version, key.older.len()), (3, older), "{page_size}");
+    }
     server.stop().await;
 }
 
