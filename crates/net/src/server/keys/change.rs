@@ -653,7 +653,7 @@ mod tests {
         }
     }
 
-    /// Whoever was told that a change came too late has nothing changed.
+    /// A change that was answered as too late has changed nothing.
     #[test]
     fn after_the_deadline_nothing_changes() {
         let (folder, _, store) = managed();

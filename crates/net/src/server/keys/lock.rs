@@ -1,6 +1,6 @@
 //! The lock that keeps other servers out of the managed directory while one changes keys there.
 //!
-//! It is on a file of its own. Whoever may read a directory can lock it, and some network file systems lock only what is open
+//! It is on a file of its own. Every user who may read a directory can lock it, and some network file systems lock only what is open
 //! for writing.
 
 use std::fs::{self, File, OpenOptions, Permissions};

@@ -1,4 +1,4 @@
-//! Who may read and write a key's file: after a rotation the same users as before.
+//! The users who may read and write a key's file: the same after a rotation as before.
 
 use std::fs::{File, Metadata, Permissions};
 use std::io;
