@@ -236,6 +236,17 @@ impl Stamp {
         Self::settled(&fs::metadata(path).ok()?)
     }
 
+    /// Returns the stamp of this file under another name, which a rename has just given it; `None` if it is another file
+    /// there, or was written since.
+    pub(super) fn renamed(self, path: &Path) -> Option<Self> {
+        let now = Self::of_path(path)?;
+        let before = Self {
+            changed: now.changed,
+            ..self
+        };
+        (now == before).then_some(now)
+    }
+
     /// Returns the stamp of a file that has not changed for a while. `None` for a younger one: file times advance in ticks
     /// of some milliseconds, so another change could leave the same time.
     fn settled(metadata: &Metadata) -> Option<Self> {
