@@ -165,8 +165,7 @@ fn a_rotated_file_keeps_its_owner_its_group_and_its_mode() {
     let (folder, _, store) = managed();
     create(&store, "web").unwrap();
     let path = folder.path().join("web.pem");
-    let mut version = 1;
-    for mode in [0o640, 0o400, 0o660, 0o600] {
+    for (version, mode) in (1..).zip([0o640, 0o400, 0o660, 0o600]) {
         let is_root = rustix::process::geteuid().is_root();
         if is_root {
             std::os::unix::fs::chown(&path, Some(1234), Some(4321)).unwrap();
@@ -181,11 +180,10 @@ fn a_rotated_file_keeps_its_owner_its_group_and_its_mode() {
         let after = fs::metadata(&path).unwrap();
         assert_ne!(after.ino(), before.ino());
         assert_eq!(of(after), of(before));
-        version += 1;
     }
 }
 
-/// Whoever was told that a change came too late has nothing changed.
+/// A change that was answered as too late has changed nothing.
 #[test]
 fn after_the_deadline_nothing_changes() {
     let (folder, _, store) = managed();
