@@ -1,4 +1,4 @@
-//! The users who may read and write a key's file: the same after a rotation as before.
+//! The rights to a key's file, which a rotation keeps.
 
 use std::fs::{File, Metadata, Permissions};
 use std::io;
