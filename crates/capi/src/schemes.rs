@@ -1,5 +1,5 @@
-//! Calls that take the name of a scheme and octets. Those of RSA keys and of keys of any type differ only in
-//! what they compute.
+//! Calls that take the name of a scheme and octets. Those of RSA keys and of keys of any type differ only in the
+//! computation.
 
 /// Defines calls that compute octets from others: `|key, scheme, octets| BYTES => RESULT`, with the room that the caller
 /// must have.

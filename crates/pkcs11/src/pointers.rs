@@ -220,11 +220,12 @@ pub(crate) unsafe fn show(
 pub(crate) unsafe fn mechanism<'a>(mechanism: *const CK_MECHANISM) -> Result<Mechanism<'a>, CK_RV> {
     checked(mechanism, 1)?;
     // SAFETY: the pointer is aligned and not NULL, and the caller says that it is a mechanism.
+    let given = unsafe { *mechanism };
     let CK_MECHANISM {
         mechanism: kind,
         pParameter,
         ulParameterLen: bytes,
-    } = unsafe { *mechanism };
+    } = given;
     // SAFETY: the parameter has the length that stands in the mechanism, as the caller says.
     let bytes = unsafe { input(pParameter.cast(), bytes) };
     let bytes = bytes.map_err(|_| CKR_MECHANISM_PARAM_INVALID)?;

@@ -13,7 +13,7 @@ use crate::folder::{identity, kind};
 
 /// A file that a command reads besides its input.
 pub(crate) struct Needed {
-    /// What it is, for messages.
+    /// Its name in messages.
     what: &'static str,
     path: PathBuf,
     /// Whether the output can only be read with it.

@@ -31,7 +31,7 @@ use super::{list, operation};
 use crate::proto::{self, manage_key_request};
 use crate::tls::Identity;
 
-/// What changes of keys wait for.
+/// The order in which clients change keys.
 pub(super) struct Manager {
     store: Arc<KeyStore>,
     /// The clients with a change under way or in the last minute.
@@ -46,7 +46,7 @@ struct Turn {
     used_until: Instant,
 }
 
-/// What a change does.
+/// The kind of work that a change takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Work {
     /// It has a version generated, which may take seconds.

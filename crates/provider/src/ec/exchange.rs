@@ -105,9 +105,9 @@ fn is_on_p384(key: &Key<EcKey>) -> bool {
     let bits = || {
         let mut bits = 0;
         let mut params = [Param::asking_for_int(c"bits", &mut bits), Param::END];
+        let (get_params, inner) = (key.default()?.functions.get_params?, key.inner()?);
         // SAFETY: the default provider's function gets its own key, and an array that ends.
-        let done =
-            unsafe { key.default()?.functions.get_params?(key.inner()?, params.as_mut_ptr()) };
+        let done = unsafe { get_params(inner, params.as_mut_ptr()) };
         (done == 1).then_some(bits)
     };
     // A key on another curve of this size has no form of the engine's.

@@ -1,4 +1,4 @@
-//! What clients change in the managed directory. One file is written for each change, all or nothing:
+//! Changes that clients make in the managed directory. One file is written for each change, all or nothing:
 //!
 //! ```text
 //! create    ID.pem, ID.key or ID.jwk, which must not exist
@@ -151,10 +151,10 @@ pub(in crate::server) fn is_new_id(id: &str) -> bool {
         && !id.contains("..")
 }
 
-/// Checks that a managed directory can be written, and by whom.
+/// Checks that the server, and no stranger, can write to a managed directory.
 ///
 /// # Errors
-/// What is wrong, and what to do.
+/// The fault, with its remedy.
 pub(super) fn check_folder(path: &Path) -> Result<(), String> {
     rustix::fs::access(path, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| {
         format!("is managed, but cannot be written ({error}): give it to the user of the server")

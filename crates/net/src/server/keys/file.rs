@@ -248,7 +248,7 @@ impl Stamp {
     }
 
     /// Returns the stamp of a file that has not changed for a while. `None` for a younger one: file times advance in ticks
-    /// of some milliseconds, so another change could leave the same time.
+    /// of up to 10 ms, so another change could leave the same time.
     fn settled(metadata: &Metadata) -> Option<Self> {
         let written = metadata.modified().ok()?;
         let age = SystemTime::now().duration_since(written).ok()?;

@@ -16,7 +16,7 @@ use super::super::secret::{SecretAlgorithm, text_of};
 use super::file::{VERSION, private_blocks};
 use crate::proto;
 
-/// What a new version is.
+/// The type of a new version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::server) enum Kind {
     /// A key of RSA with this many bits.

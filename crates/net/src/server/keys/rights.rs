@@ -23,7 +23,7 @@ impl Rights {
     /// Returns the rights of a file.
     ///
     /// # Errors
-    /// What cannot be read.
+    /// The attribute that cannot be read.
     pub(super) fn of(path: &Path, metadata: &Metadata) -> Result<Self, String> {
         let mut acl = vec![0; ACL_BYTES_MAX];
         let acl = match getxattr(path, ACL, &mut acl[..]) {
@@ -88,7 +88,7 @@ const ACL: &str = "system.posix_acl_access";
 const ACL_BYTES_MAX: usize = 1 << 16;
 const PERMISSIONS: u32 = 0o777;
 const OWNER_READS: u32 = 0o400;
-/// What the group may do, or the mask of an access control list.
+/// The group's permissions, or the mask of an access control list.
 const GROUP: u32 = 0o070;
 const ROOT: u32 = 0;
 
