@@ -7,10 +7,14 @@ import http.client
 import http.server
 import os
 import pathlib
+import pickle
 import random
 import signal
 import socket
 import threading
+import types
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
 
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
@@ -18,11 +22,13 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 import oarlock
+import oarlock.ray.job
 from oarlock.ray import Options, run
 from oarlock.ray.local import LocalStore
 from oarlock.ray.objects import FOLDER
 from oarlock.ray.plugin import PluginStore
 from oarlock.ray.s3 import S3Store
+from oarlock.ray.worker import Worker
 
 CHUNK = 64 << 10
 SIZES = (0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, 9 * CHUNK + 17)
@@ -32,6 +38,35 @@ LETTERS = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
 def job(command, source, target, workers=1, **options):
     """Run a job. A worker is a process that takes a second to start."""
     return run(Options(command, str(source), str(target), workers=workers, **options))
+
+
+class WorkerHere:
+    """Stands for a worker of a cluster: a thread of this process. Arguments and results are pickled, as between processes."""
+
+    def __init__(self, settings):
+        self._thread = ThreadPoolExecutor(1)
+        self._worker = self._thread.submit(Worker, pickle.loads(pickle.dumps(settings)))
+
+    def __getattr__(self, method):
+        def call(arguments):
+            return pickle.dumps(getattr(self._worker.result(), method)(*pickle.loads(arguments)))
+
+        return types.SimpleNamespace(remote=lambda *arguments: self._thread.submit(call, pickle.dumps(arguments)))
+
+    def kill(self):
+        self._thread.shutdown(cancel_futures=True)
+
+    @staticmethod
+    def use(monkeypatch):
+        """Have jobs use such workers."""
+
+        def wait(calls, num_returns, timeout):
+            return wait_for(calls, timeout, FIRST_COMPLETED if num_returns == 1 else "ALL_COMPLETED")
+
+        monkeypatch.setattr(oarlock.ray.job, "_actor", lambda: types.SimpleNamespace(remote=WorkerHere))
+        monkeypatch.setattr(oarlock.ray.job.ray, "wait", wait)
+        monkeypatch.setattr(oarlock.ray.job.ray, "get", lambda call: pickle.loads(call.result()))
+        monkeypatch.setattr(oarlock.ray.job.ray, "kill", WorkerHere.kill)
 
 
 def tree(folder):
