@@ -47,11 +47,13 @@ class WorkerHere:
         self._thread = ThreadPoolExecutor(1)
         self._worker = self._thread.submit(Worker, pickle.loads(pickle.dumps(settings)))
 
-    def __getattr__(self, method):
+    def __getattr__(self, name):
         def call(arguments):
-            return pickle.dumps(getattr(self._worker.result(), method)(*pickle.loads(arguments)))
+            return pickle.dumps(getattr(self._worker.result(), name)(*pickle.loads(arguments)))
 
-        return types.SimpleNamespace(remote=lambda *arguments: self._thread.submit(call, pickle.dumps(arguments)))
+        method = types.SimpleNamespace(remote=lambda *arguments: self._thread.submit(call, pickle.dumps(arguments)))
+        method.options = lambda **_: method
+        return method
 
     def kill(self):
         self._thread.shutdown(cancel_futures=True)

@@ -101,7 +101,7 @@ def test_a_bucket_and_a_folder(moto, bucket, keys, tmp_path, rng):
     # Two jobs, one of which died, in the middle of an upload. Another program uploads too.
     line = {"command": "encrypt", "path": "0.bin", "size": 1, "etag": "x", "state": "begun"}
     client.put_object(Bucket=name, Key=f"x/{FOLDER}/manifest-000000000100.jsonl", Body=json.dumps(line) + "\n")
-    for key in ("x/0.bin.age", "x/theirs.age"):
+    for key in ("x/0.bin.age", f"x/{FOLDER}/lock", "x/theirs.age"):
         client.create_multipart_upload(Bucket=name, Key=key)
     client.put_object(Bucket=name, Key=f"x/{FOLDER}/lock", Body=b"another machine")
     with pytest.raises(JobError, match=r"another machine.*break-lock"):

@@ -262,8 +262,11 @@ class S3Store:
 
     def abort(self, upload):
         if upload[2] is not None:
-            with contextlib.suppress(Exception):
-                self._fs.call_s3("abort_multipart_upload", **self._place(upload[0]), UploadId=upload[2])
+            self._abort(self._place(upload[0])["Key"], upload[2])
+
+    def _abort(self, key, identifier):
+        with contextlib.suppress(Exception):
+            self._fs.call_s3("abort_multipart_upload", Bucket=self._bucket, Key=key, UploadId=identifier)
 
     def copy_rest(self, source, source_file, start, sink):
         """Have the store append the bytes of an object from a position on, if it can. Return where the rest begins."""
@@ -301,7 +304,7 @@ class S3Store:
 
         They belong to drivers that were killed, or to requests that the store carried out without an answer.
         """
-        more = {}
+        more, lock = {}, self._own("lock")["Key"]
         while True:
             try:
                 page = self._fs.call_s3("list_multipart_uploads", Bucket=self._bucket, Prefix=self._prefix, **more)
@@ -309,8 +312,9 @@ class S3Store:
                 return
             for upload in page.get("Uploads", ()):
                 path = upload["Key"][len(self._prefix) :]
-                if is_ours(path):
-                    self.abort((path, 0, upload["UploadId"]))
+                # A job that asks for the store's conditions uploads its lock.
+                if upload["Key"] == lock or is_ours(path):
+                    self._abort(upload["Key"], upload["UploadId"])
             if not page.get("IsTruncated"):
                 return
             more = {"KeyMarker": page["NextKeyMarker"], "UploadIdMarker": page["NextUploadIdMarker"]}

@@ -78,7 +78,14 @@ fn test(root: &Path, target: &Path, kind: &str, report: &mut Report) -> Result<P
     if kind == "--portable" {
         tests.env("OARLOCK_TEST_PYTHON_CALLS", "1000000");
     }
-    tests.args(["-m", "pytest", "--quiet", "-rs", "--tb=short"]);
+    tests.args([
+        "-m",
+        "pytest",
+        "--quiet",
+        "-rs",
+        "--tb=short",
+        "--durations=8",
+    ]);
     tests.args(["-p", "no:cacheprovider"]);
     tests.arg(root.join("python/tests")).current_dir(target);
     let start = Instant::now();
