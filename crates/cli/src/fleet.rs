@@ -47,6 +47,7 @@ sys.path[:] = [folder for folder in sys.path if folder]
 try:
     from oarlock.ray.command import main
 except ImportError:
-    sys.exit(\"oarlock fleet is a part of the Python package: pip install 'oarlock[ray]'\")
+    sys.exit(\"oarlock fleet is a part of the Python package: install its wheel with the extra [ray]\")
 sys.exit(main())";
-const NEEDED: &str = "oarlock fleet needs Python with the package: pip install 'oarlock[ray]'";
+const NEEDED: &str =
+    "oarlock fleet needs Python with the package: install its wheel with the extra [ray]";

@@ -25,7 +25,8 @@ pub(crate) struct Args {
     #[arg(long)]
     stdin: bool,
 
-    /// A user whose processes are served, by name or number; may be repeated. Root and the user of the daemon are
+    /// A user whose processes are served, by name or number; may be repeated. Root and the daemon's own user are
+    /// always served
     #[arg(long, value_name = "USER")]
     allow: Vec<String>,
 }

@@ -106,7 +106,7 @@ Example:
   oarlock pki client demo alice";
 
 const RENEW_EXAMPLES: &str = "\
-A renewed CA keeps its key, so certificates and copies of ca.pem stay good. Its revocation list is renewed with it. A
+A renewed CA keeps its key, so certificates and copies of ca.pem stay good. Its revocation list is renewed with it. A \
 running server reads its own files again on SIGHUP.
 
 Examples:
@@ -114,12 +114,12 @@ Examples:
   oarlock pki renew demo alice";
 
 const REVOKE_EXAMPLES: &str = "\
-It writes DIRECTORY/crl.pem, which the server's configuration names as `client_crl`. A running server reads it again
+It writes DIRECTORY/crl.pem, which the server's configuration names as `client_crl`. A running server reads it again \
 on SIGHUP, and ends the connections of the client.
 
 Example:
   oarlock pki revoke demo alice
-  pkill -HUP -f 'oarlock serve'";
+  systemctl reload oarlock-serve    # or kill -HUP and the server's process id";
 
 pub(crate) fn run(command: &Command) -> Result<(), Failure> {
     match command {

@@ -80,7 +80,7 @@ pub struct Args {
     #[arg(long)]
     pub json: bool,
 
-    /// Also append to bench/records of the repository one stands in
+    /// Also append to bench/records of the repository in the current folder
     #[arg(long)]
     pub record: bool,
 

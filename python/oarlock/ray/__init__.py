@@ -1,4 +1,4 @@
-"""age files of whole folders and buckets, by the machines of a Ray cluster: ``pip install 'oarlock[ray]'``.
+"""age files of whole folders and buckets, by the machines of a Ray cluster: the wheel with the extra ``ray``.
 
 ``oarlock fleet`` is the command for it; docs/fleet.md of the project is the guide.
 """

@@ -98,7 +98,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         from .job import Options, run
     except ModuleNotFoundError as error:
-        return _refused(f"{error.name} is not installed: pip install 'oarlock[ray]'")
+        return _refused(f"{error.name} is not installed: install the wheel of oarlock with the extra [ray]")
     try:
         recipients = [*getattr(given, "recipient", ())]
         for path in getattr(given, "recipients_file", ()):

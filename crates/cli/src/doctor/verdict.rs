@@ -135,7 +135,7 @@ impl Verdict {
                 continue;
             }
             let how = match figure.is_offered {
-                true => "as good as level",
+                true => "about equal",
                 false => "slower here: a calibration leaves it to OpenSSL",
             };
             let at = match bytes {
@@ -218,7 +218,7 @@ impl Verdict {
         }
         if !self.gains.is_empty() {
             text.push_str(
-                "            of the program's whole time that is a part: `oarlock run --stats` says which\n",
+                "            this is only a part of the program's time: `oarlock run --stats` says how much\n",
             );
         }
         for line in &self.gains_nothing {

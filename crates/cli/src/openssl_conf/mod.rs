@@ -176,8 +176,8 @@ fn reads_but_once(metadata: &Metadata) -> bool {
 /// `--post-quantum`.
 #[derive(clap::Args)]
 pub(crate) struct GroupArgs {
-    /// Have programs that use TLS 1.3 agree on keys by ML-KEM and a curve together (X25519MLKEM768 and others), also with
-    /// OpenSSL 3.0 to 3.4. Servers do with each client that offers it. Clients offer it next to X25519, which they keep
+    /// Let programs agree on TLS 1.3 keys by ML-KEM combined with a curve (X25519MLKEM768 and others), with OpenSSL 3.0 to
+    /// 3.4 too. Servers do so with every client that offers it. Clients offer it next to X25519, which they keep
     /// sending first: a server that insists on it asks for a second round trip. A list of groups in your own configuration
     /// stays
     #[arg(long)]

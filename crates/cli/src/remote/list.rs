@@ -26,7 +26,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) const EXAMPLES: &str = "\
-It lists the keys that the certificate of this client gives it a right to. The client needs the operation
+It lists the keys that the certificate of this client gives it a right to. The client needs the operation \
 `list`. The subcommands change keys in the server's managed directory; they need operations of their own.
 
 Examples:

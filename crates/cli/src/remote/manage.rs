@@ -122,7 +122,7 @@ impl Type {
 }
 
 const CREATE_EXAMPLES: &str = "\
-The server generates the key in its managed directory (`managed = true` in its configuration), and uses it when the command
+The server generates the key in its managed directory (`managed = true` in its configuration), and uses it when the command \
 ends. The client needs the operation `create` for keys of this id. It prints the key as `oarlock keys` does.
 
 Examples:
@@ -130,9 +130,9 @@ Examples:
   oarlock keys create cards --type aes-256-gcm --remote localhost:7443 --pki demo";
 
 const ROTATE_EXAMPLES: &str = "\
-The new version signs, seals, makes MACs and is the recipient of files; the older ones still decrypt, unwrap, open and verify.
-What knows the public half, such as the certificate of a TLS server, is for one version: make a new key for it instead.
-If the key has another version than the one named, the server makes none, so a command may be repeated with the same
+The new version signs, seals, makes MACs and is the recipient of files; the older ones still decrypt, unwrap, open and verify. \
+What knows the public half, such as the certificate of a TLS server, is for one version: make a new key for it instead. \
+If the key has another version than the one named, the server makes none, so a command may be repeated with the same \
 --version. The client needs the operation `rotate`, and without --version `list`.
 
 Example:

@@ -50,7 +50,7 @@ pub(crate) struct Args {
 pub(crate) const EXAMPLES: &str = "\
 An unmodified server whose private key is on another machine: the file that it loads in place of the key is written by \
 `oarlock pubkey --reference`, and the provider's section has the line `relay = /run/oarlock/relay.sock`. The relay has the \
-client certificate and the connections; who asks it has neither. It gives up on a server after 4 s at most.
+client certificate and the connections; the programs that ask it have neither. It gives up on a server after 4 s at most.
 
 Examples:
   oarlock pubkey --remote keys.example:7443 --pki demo --key web --reference -o /etc/nginx/site-key.pem

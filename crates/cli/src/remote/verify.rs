@@ -48,7 +48,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) const EXAMPLES: &str = "\
-The exit status is 0 if the signature is good, and 1 if it is not or cannot be verified. With --remote a signature by
+The exit status is 0 if the signature is good, and 1 if it is not or cannot be verified. With --remote a signature by \
 any version of the key is good; for one by an older version the output names it.
 
 Examples:

@@ -307,7 +307,7 @@ impl Screen {
 
 pub(super) const NOTHING: &str = "\
 Nothing runs that shows figures. Start a program with `oarlock run -- COMMAND`, a cryptoserver with `oarlock serve`, \
-or any program that uses Oarlock with OARLOCK_OPTIONS=publish=on in its environment.";
+or a program with OARLOCK_OPTIONS=publish=on, if it uses the provider or calls Builder::environment().";
 
 const HELP: &str = "\
 q, Esc, Ctrl-C   quit
