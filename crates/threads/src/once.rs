@@ -1,8 +1,8 @@
 //! The answer to a request that several threads may try to give, only one of which succeeds.
 //!
 //! ```text
-//! held      one thread has the request: it submits it, moves it, or answers it
-//! running   attempt n is under way on a device; the request waits here for its end
+//! held      one thread has the request: it submits it, moves it, computes it, or answers it
+//! waiting   the request is here, in a queue or while attempt n is under way on a device
 //! done      the answer is here
 //! ```
 //!
@@ -12,6 +12,7 @@
 //! back](Slot::put) under the next number, so a second answer, or one for a request that has moved on, finds nothing to
 //! claim. `model/tests/model.rs` checks this with loom.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Poll, Waker};
 
 use super::pool::sync::{self, Mutex};
@@ -28,7 +29,7 @@ struct State<R, A> {
 
 enum Stage<R, A> {
     Held,
-    Running(R),
+    Waiting(R),
     Done(A),
     Taken,
 }
@@ -36,19 +37,28 @@ enum Stage<R, A> {
 impl<R, A> Default for Slot<R, A> {
     /// Creates a slot whose request the caller holds.
     fn default() -> Self {
-        Self(Mutex::new(State {
-            stage: Stage::Held,
-            attempt: 0,
-            waker: None,
-        }))
+        Self::of(Stage::Held)
     }
 }
 
 impl<R, A> Slot<R, A> {
+    /// Creates a slot in which `request` waits.
+    pub fn waiting(request: R) -> Self {
+        Self::of(Stage::Waiting(request))
+    }
+
+    fn of(stage: Stage<R, A>) -> Self {
+        Self(Mutex::new(State {
+            stage,
+            attempt: 0,
+            waker: None,
+        }))
+    }
+
     /// Begins an attempt with `request`, which the caller holds, and returns the attempt's number.
     pub fn put(&self, request: R) -> u32 {
         self.locked(|state| {
-            state.stage = Stage::Running(request);
+            state.stage = Stage::Waiting(request);
             state.attempt += 1;
             state.attempt
         })
@@ -66,20 +76,25 @@ impl<R, A> Slot<R, A> {
 
     fn claim_if(&self, is_asked: impl FnOnce(u32) -> bool) -> Option<R> {
         self.locked(|state| {
-            if !matches!(state.stage, Stage::Running(_)) || !is_asked(state.attempt) {
+            if !matches!(state.stage, Stage::Waiting(_)) || !is_asked(state.attempt) {
                 return None;
             }
             match std::mem::replace(&mut state.stage, Stage::Held) {
-                Stage::Running(request) => Some(request),
+                Stage::Waiting(request) => Some(request),
                 _ => None,
             }
         })
     }
 
+    /// Whether nobody has claimed the request.
+    pub fn is_waiting(&self) -> bool {
+        self.locked(|state| matches!(state.stage, Stage::Waiting(_)))
+    }
+
     /// Whether that attempt is in progress and has not been claimed.
     #[cfg_attr(loom, allow(dead_code))]
     pub fn is_running(&self, attempt: u32) -> bool {
-        self.locked(|state| matches!(state.stage, Stage::Running(_)) && state.attempt == attempt)
+        self.locked(|state| matches!(state.stage, Stage::Waiting(_)) && state.attempt == attempt)
     }
 
     /// Answers the request, which the caller holds. Returns the waker of a thread that waits for it.
@@ -91,23 +106,35 @@ impl<R, A> Slot<R, A> {
         })
     }
 
-    /// Takes the answer, or stores `waker` to be woken when there is one. `None` if the answer was taken before.
-    pub fn take_or_leave(&self, waker: &Waker) -> Poll<Option<A>> {
-        let mut fresh = Some(waker.clone());
-        let outcome = self.locked(|state| match &state.stage {
+    /// Answers a request that nobody will answer any more, unless it has an answer. Returns the request if it waits.
+    pub fn give_up(&self, answer: A) -> Option<R> {
+        let mut answer = Some(answer);
+        self.locked(|state| {
+            if let Stage::Held | Stage::Waiting(_) = state.stage
+                && let Some(answer) = answer.take()
+                && let Stage::Waiting(request) =
+                    std::mem::replace(&mut state.stage, Stage::Done(answer))
+            {
+                return Some(request);
+            }
+            None
+        })
+    }
+
+    /// Takes the answer, or exchanges `waker` for the one to be woken until now, for the caller to drop. `None` if the answer
+    /// was taken before.
+    pub fn take_or_leave(&self, waker: &mut Option<Waker>) -> Poll<Option<A>> {
+        self.locked(|state| match &state.stage {
             Stage::Done(_) => match std::mem::replace(&mut state.stage, Stage::Taken) {
                 Stage::Done(answer) => Poll::Ready(Some(answer)),
                 _ => Poll::Pending,
             },
             Stage::Taken => Poll::Ready(None),
-            Stage::Held | Stage::Running(_) => {
-                std::mem::swap(&mut state.waker, &mut fresh);
+            Stage::Held | Stage::Waiting(_) => {
+                std::mem::swap(&mut state.waker, waker);
                 Poll::Pending
             }
-        });
-        // Drop the previous waker, if any, without the lock.
-        drop(fresh);
-        outcome
+        })
     }
 
     /// Takes the answer, if there is one.
@@ -129,12 +156,23 @@ impl<R, A> Slot<R, A> {
         self.locked(|state| matches!(state.stage, Stage::Done(_) | Stage::Taken))
     }
 
-    /// Takes the waker of the waiting thread, which then looks again.
+    /// Takes the waker of the thread that waits for a request that nobody has claimed. The thread then looks again.
     pub fn rouse(&self) -> Option<Waker> {
-        self.locked(|state| state.waker.take())
+        self.locked(|state| match &state.stage {
+            Stage::Waiting(_) => state.waker.take(),
+            _ => None,
+        })
     }
 
     fn locked<T>(&self, change: impl FnOnce(&mut State<R, A>) -> T) -> T {
         change(&mut sync::lock(&self.0))
+    }
+}
+
+/// Calls a caller's waker. It may panic, which must not end the thread that computes, cancels or drops requests of others.
+pub fn wake(waker: Waker) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
+        // Dropping the payload may panic in turn.
+        std::mem::forget(panic);
     }
 }

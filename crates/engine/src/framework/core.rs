@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use zeroize::Zeroizing;
 
-use super::local::{Entry, Local, wake};
+use super::local::{Entry, Local};
 use super::member::{Check, Estimate, Member, RULES};
 use super::parcel::{Content, Flight, Parcel};
 use super::request::{Answer, OperationStats, Place};
@@ -37,6 +37,7 @@ use crate::schedule::{Fault, Health};
 use crate::work::algorithm::Direction;
 use crate::work::buffers::Buffers;
 use crate::work::operation::Service;
+use oarlock_threads::once::wake;
 use oarlock_threads::page::{DeviceFigure, Gauge};
 use oarlock_threads::process;
 

@@ -2,9 +2,7 @@
 //! request and any behind it that lanes can compute together with it.
 
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use zeroize::Zeroizing;
@@ -18,6 +16,7 @@ use crate::device::{CpuDevice, complete};
 use crate::plan::engine::Engine;
 use crate::work::algorithm::Direction;
 use crate::work::operation::Service;
+use oarlock_threads::once::wake;
 use oarlock_threads::pool::Background;
 use oarlock_threads::wiped::Wiped;
 
@@ -337,10 +336,3 @@ const SWEEP_MIN: usize = 256;
 const LOOK_MAX: usize = 64;
 /// Below this, a request takes no longer than reading the clock twice.
 const TIMED_BYTES_MIN: usize = 4096;
-
-/// Calls a waker, which is the caller's code and may panic.
-pub(super) fn wake(waker: Waker) {
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
-        std::mem::forget(panic);
-    }
-}

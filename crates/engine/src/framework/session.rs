@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::task::{Poll, Wake, Waker};
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use zeroize::Zeroizing;
@@ -14,7 +14,7 @@ use crate::Error;
 use crate::work::algorithm::{Direction, Kind};
 use crate::work::buffers::Buffers;
 use crate::work::operation::{Layout, Service};
-use oarlock_threads::job::{Job, Outcome, Pending, QueueFull};
+use oarlock_threads::job::{Job, Outcome, Pending, QueueFull, taken};
 use oarlock_threads::once::Slot;
 use oarlock_threads::pool::Parker;
 
@@ -212,8 +212,8 @@ impl InFlight {
 
 impl Pending<Answer> for InFlight {
     fn wait(&self) -> Outcome<Answer> {
-        let unpark = Arc::new(Unpark(Parker::current()));
-        let waker = Waker::from(Arc::clone(&unpark));
+        let parker = Arc::new(Parker::current());
+        let waker = Waker::from(Arc::clone(&parker));
         loop {
             if let Poll::Ready(outcome) = self.take_or_leave(&waker) {
                 return outcome;
@@ -222,7 +222,7 @@ impl Pending<Answer> for InFlight {
             if self.core.local.help() {
                 continue;
             }
-            unpark.0.park_for(self.attend());
+            parker.park_for(self.attend());
         }
     }
 
@@ -230,14 +230,8 @@ impl Pending<Answer> for InFlight {
         if self.is_inherited() {
             return Poll::Ready(Err(Error::Cancelled));
         }
-        match self.flight.slot.take_or_leave(waker) {
-            Poll::Ready(answer) => Poll::Ready(answer.unwrap_or_else(|| {
-                Err(Error::InvalidInput(
-                    "the job's result has been taken already".into(),
-                ))
-            })),
-            Poll::Pending => Poll::Pending,
-        }
+        let answer = self.flight.slot.take_or_leave(&mut Some(waker.clone()));
+        answer.map(|answer| answer.unwrap_or_else(|| Err(taken())))
     }
 
     fn take(&self) -> Option<Outcome<Answer>> {
@@ -280,14 +274,6 @@ impl Pending<Answer> for InFlight {
         }
         self.core.look();
         !self.core.local.is_served() && self.core.local.help()
-    }
-}
-
-struct Unpark(Parker);
-
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
     }
 }
 

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use oarlock::Error;
 use oarlock::job::Job;
-use oarlock_threads::job::{Outcome, Pending};
+use oarlock_threads::job::{Outcome, Pending, taken};
 use oarlock_threads::process;
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::oneshot;
@@ -184,10 +184,6 @@ impl<T> Submitted<T> {
             }
         }
     }
-}
-
-fn taken() -> Error {
-    Error::InvalidInput("the job's result has been taken already".into())
 }
 
 #[cfg(test)]

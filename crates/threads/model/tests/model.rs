@@ -621,7 +621,7 @@ mod one_answer {
                 })
             };
             let waker = Waker::from(Arc::clone(&woken));
-            let early = slot.take_or_leave(&waker);
+            let early = slot.take_or_leave(&mut Some(waker));
             device.join().unwrap();
             watch.join().unwrap();
             assert_eq!(answers.load(Ordering::Relaxed), 1);

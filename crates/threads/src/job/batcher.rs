@@ -45,3 +45,8 @@ pub trait Batcher: Send + Sync + 'static {
 
 /// The outcome of a job.
 pub type Outcome<T> = Result<T, Error>;
+
+/// Returns the error for a second caller of a result.
+pub fn taken() -> Error {
+    Error::InvalidInput("the job's result has been taken already".into())
+}

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-pub use self::batcher::{Batcher, Outcome};
+pub use self::batcher::{Batcher, Outcome, taken};
 pub use self::completion::{CompletionQueue, Order};
 use self::entry::Entry;
 pub use self::options::{JobOptions, Priority, QueueFull, Start};

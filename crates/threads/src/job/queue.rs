@@ -15,21 +15,22 @@
 //! awake and comes first takes it, or the CPU would idle until the sleeper runs. A caller that finds a permit at once,
 //! before its request is in the queue, computes it alone, without delay.
 //!
-//! Every job is in one stage at a time, changed under its lock: queued, running, done, taken. The thread that moves it out
-//! of `queued` must answer it, so each job is resolved once. Locks are taken in one order: the backlog's, then a job's.
+//! The thread that claims a job must answer it, so each job is resolved once (`once.rs`). Locks are taken in one order: the
+//! backlog's, then a job's.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::task::{Poll, Wake, Waker};
+use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use crate::Error;
+use crate::once::wake;
 use crate::pool::board::Background;
 use crate::pool::sync::{self, Mutex, Parker};
 use crate::process;
 
 use super::batcher::{Batcher, Outcome};
-use super::entry::{Entry, wake};
+use super::entry::Entry;
 use super::options::JobOptions;
 
 /// A queue of jobs that no thread has begun.
@@ -174,8 +175,8 @@ impl<B: Batcher> Queue<B> {
 
     /// Waits until `job` is done, and computes it here if it is this thread's turn.
     pub fn wait(&self, job: &Arc<Entry<B>>) -> Outcome<B::Output> {
-        let unpark = Arc::new(Unpark(Parker::current()));
-        let waker = Waker::from(Arc::clone(&unpark));
+        let parker = Arc::new(Parker::current());
+        let waker = Waker::from(Arc::clone(&parker));
         let [mut is_overdue, mut has_slept] = [false; 2];
         loop {
             if let Poll::Ready(outcome) = job.take_or_leave(&waker) {
@@ -190,7 +191,7 @@ impl<B: Batcher> Queue<B> {
             let until_late = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
             let time_max = job.deadline.map_or(PATIENCE, until_late).min(PATIENCE);
             // A wake-up may have no reason or another one, so it looks again.
-            is_overdue = unpark.0.park_for(time_max);
+            is_overdue = parker.park_for(time_max);
             has_slept = true;
         }
     }
@@ -512,15 +513,6 @@ impl<B: Batcher> Drop for Answers<'_, B> {
             self.give(place, Err(Error::DeviceFailed { device, reason }));
         }
         self.wakers.drain(..).for_each(wake);
-    }
-}
-
-/// Wakes a waiting thread.
-struct Unpark(Parker);
-
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
     }
 }
 

@@ -28,7 +28,8 @@ pub use self::waiting::{Parker, lock};
 /// The means by which jobs wait.
 #[cfg_attr(loom, allow(dead_code))]
 mod waiting {
-    use std::sync::PoisonError;
+    use std::sync::{Arc, PoisonError};
+    use std::task::Wake;
     use std::time::Duration;
 
     use super::{Mutex, MutexGuard};
@@ -38,7 +39,7 @@ mod waiting {
         mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place where a thread sleeps. A thread that was woken before it parks does not sleep.
+    /// A place where a thread sleeps until it is woken. A thread that was woken before it parks does not sleep.
     #[cfg(not(loom))]
     pub struct Parker(std::thread::Thread);
 
@@ -49,17 +50,19 @@ mod waiting {
             Self(std::thread::current())
         }
 
-        /// Wakes the thread, now or when it next parks.
-        pub fn unpark(&self) {
-            self.0.unpark();
-        }
-
         /// Sleeps for at most `time_max`. Returns whether all of that has passed.
         pub fn park_for(&self, time_max: Duration) -> bool {
             let began = std::time::Instant::now();
             // Waiting sets errno.
             crate::process::keeping_errno(|| std::thread::park_timeout(time_max));
             began.elapsed() >= time_max
+        }
+    }
+
+    #[cfg(not(loom))]
+    impl Wake for Parker {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
         }
     }
 
@@ -73,11 +76,6 @@ mod waiting {
             Self(Mutex::new(false), super::Condvar::new())
         }
 
-        pub fn unpark(&self) {
-            *lock(&self.0) = true;
-            self.1.notify_one();
-        }
-
         pub fn park_for(&self, _: Duration) -> bool {
             let mut is_woken = lock(&self.0);
             while !*is_woken {
@@ -88,6 +86,14 @@ mod waiting {
             }
             *is_woken = false;
             false
+        }
+    }
+
+    #[cfg(loom)]
+    impl Wake for Parker {
+        fn wake(self: Arc<Self>) {
+            *lock(&self.0) = true;
+            self.1.notify_one();
         }
     }
 }
