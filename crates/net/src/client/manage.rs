@@ -62,6 +62,38 @@ impl Client {
         self.manage(key_id, Change::Rotate(rotate), options).await
     }
 
+    /// Returns the number of the newest version of a key, which [`rotate_key`](Self::rotate_key) names. The client needs the
+    /// right to list keys.
+    ///
+    /// # Errors
+    /// NOT_FOUND if this client may use no such key, FAILED_PRECONDITION if the key has no versions. The rest as for
+    /// [`list_all_keys`](Self::list_all_keys).
+    pub async fn newest_version(&self, key_id: &str) -> Result<u32, ClientError> {
+        let keys = self.list_all_keys().await?;
+        match keys.iter().find(|key| key.id == key_id) {
+            Some(key) if key.version > 0 => Ok(key.version),
+            Some(_) => Err(ClientError {
+                code: Code::FailedPrecondition,
+                message: format!(
+                    "key {key_id:?} has no versions: it is not in the server's managed directory"
+                ),
+            }),
+            None => {
+                let ids: Vec<_> = keys.iter().map(|key| key.id.as_str()).collect();
+                let others = match &ids[..] {
+                    [] => "none at all".to_owned(),
+                    ids => ids.join(", "),
+                };
+                Err(ClientError {
+                    code: Code::NotFound,
+                    message: format!(
+                        "no key {key_id:?} that this client may use; it may use {others}"
+                    ),
+                })
+            }
+        }
+    }
+
     /// Has a server refuse all requests with a key until it is enabled. It is no error if it is disabled.
     ///
     /// # Errors

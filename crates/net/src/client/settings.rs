@@ -83,7 +83,7 @@ impl fmt::Display for Address {
 /// The reason why a request was not carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientError {
-    /// The gRPC status code.
+    /// The gRPC status code, whose name [`code_name`](crate::proto::code_name) returns.
     pub code: Code,
     /// The fault, and what to do about it.
     pub message: String,

@@ -4,11 +4,13 @@
 #[allow(missing_docs, clippy::all, clippy::unwrap_used, clippy::expect_used)]
 #[rustfmt::skip]
 mod generated;
+mod names;
 mod nested;
 mod schemes;
 mod wipe;
 
 pub use self::generated::*;
+pub use self::names::code_name;
 pub use self::schemes::bits_of;
 
 /// An encoded `FileDescriptorSet`, which the reflection service serves.

@@ -11,12 +11,13 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 use tonic::Code;
 
-use super::audit::{Audit, Figures, Note, Record, name};
+use super::audit::{Audit, Figures, Note, Record};
 use super::config::AuditConfig;
 use super::dispatch::{Answered, Dispatcher, Outgoing, Output, Refusal};
 use super::keys::Keys;
 use super::listener::Counts;
 use super::log_limit::LogLimit;
+use crate::proto::code_name;
 use crate::tls::Identity;
 
 /// Counts requests and writes the audit.
@@ -311,7 +312,7 @@ impl Metrics {
             } else {
                 "".into()
             },
-            code: name(code_of(answered)),
+            code: code_name(code_of(answered)),
         };
         self.requests.get_or_create(&labels).inc();
         if let Some((right, wrong)) = answered.items() {
@@ -319,7 +320,7 @@ impl Metrics {
                 let labels = ItemLabels {
                     client: Arc::clone(&note.entry),
                     operation: note.operation,
-                    code: name(code),
+                    code: code_name(code),
                 };
                 self.items.get_or_create(&labels).inc_by(count);
             }

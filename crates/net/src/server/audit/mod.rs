@@ -35,6 +35,7 @@ use self::repeats::{Repeated, Repeats};
 use super::config::AuditConfig;
 use super::dispatch::Outgoing;
 use super::log_limit::LogLimit;
+use crate::proto::code_name;
 
 /// A callback for when a record is written, or cannot be. It receives whether the record was written, and the replies to
 /// send out.
@@ -259,7 +260,7 @@ impl Writer {
                 unix_ms: unix_ms(),
                 client: one.client.as_str(),
                 operation: one.operation,
-                code: name(one.code),
+                code: code_name(one.code),
                 count: Some(one.count),
                 since_unix_ms: Some(one.since_unix_ms),
                 ..Entry::default()
@@ -328,7 +329,7 @@ impl Writer {
         let entry = Entry {
             unix_ms: unix_ms(),
             operation: "audit",
-            code: name(Code::DataLoss),
+            code: code_name(Code::DataLoss),
             message: Some("requests without a line, since it could not be written"),
             count: Some(gap.count),
             since_unix_ms: Some(gap.since_unix_ms),
@@ -412,7 +413,7 @@ impl<'a> Entry<'a> {
             peer: &record.peer,
             operation: record.operation,
             key: &record.key,
-            code: name(record.code),
+            code: code_name(record.code),
             message: record.message.as_deref(),
             device: record.device.as_deref(),
             waited_us: record.waited.as_micros(),
@@ -429,29 +430,6 @@ fn line_of(entry: &Entry<'_>) -> Vec<u8> {
     let mut line = serde_json::to_vec(entry).unwrap_or_default();
     line.push(b'\n');
     line
-}
-
-/// Returns the gRPC name of a code.
-pub(super) fn name(code: Code) -> &'static str {
-    match code {
-        Code::Ok => "OK",
-        Code::Cancelled => "CANCELLED",
-        Code::Unknown => "UNKNOWN",
-        Code::InvalidArgument => "INVALID_ARGUMENT",
-        Code::DeadlineExceeded => "DEADLINE_EXCEEDED",
-        Code::NotFound => "NOT_FOUND",
-        Code::AlreadyExists => "ALREADY_EXISTS",
-        Code::PermissionDenied => "PERMISSION_DENIED",
-        Code::ResourceExhausted => "RESOURCE_EXHAUSTED",
-        Code::FailedPrecondition => "FAILED_PRECONDITION",
-        Code::Aborted => "ABORTED",
-        Code::OutOfRange => "OUT_OF_RANGE",
-        Code::Unimplemented => "UNIMPLEMENTED",
-        Code::Internal => "INTERNAL",
-        Code::Unavailable => "UNAVAILABLE",
-        Code::DataLoss => "DATA_LOSS",
-        Code::Unauthenticated => "UNAUTHENTICATED",
-    }
 }
 
 /// The most queued records. Each has about 1 KiB at most plus the client's name, since its contents are bounded.
