@@ -24,11 +24,19 @@ from ._oarlock import Jobs
 
 __all__ = ["decapsulate", "decrypt", "exchange", "sign", "sign_digest"]
 
-# The jobs of each loop. A forked child has loops of its own, or none.
+# The jobs of each loop.
 _of_loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[int, Jobs]] = weakref.WeakKeyDictionary()
 # Loops of several threads come and go.
 _lock = threading.Lock()
-os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.Lock()))
+
+
+def _forget() -> None:
+    """Begin without jobs and with a free lock: a forked child has loops of its own, or none."""
+    global _of_loops, _lock
+    _of_loops, _lock = weakref.WeakKeyDictionary(), threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forget)
 
 
 def _jobs() -> tuple[asyncio.AbstractEventLoop, Jobs]:

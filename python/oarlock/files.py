@@ -81,8 +81,6 @@ class _Writer(io.RawIOBase):
     def __init__(self, path, mode, recipients, passphrase, armor):
         self._is_new = "x" in mode
         self._temporary = self._file = self._age = None
-        # After a fork the file stays this process's.
-        self._process = os.getpid()
         folder, name = os.path.split(os.path.realpath(path))
         if not path or path.endswith(os.sep):
             raise IsADirectoryError(21, os.strerror(21), path)
@@ -150,7 +148,7 @@ class _Writer(io.RawIOBase):
         if self._file is not None:
             self._file.close()
         if self._temporary is not None:
-            if os.getpid() == self._process:
+            if self._age is None or self._age.is_here:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(self._temporary)
             self._temporary = None

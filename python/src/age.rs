@@ -136,14 +136,21 @@ impl AgeWriter {
     }
 
     /// End the file without its last chunk. Further calls are refused. In a forked process nothing happens to the file.
-    fn discard(&self) -> PyResult<()> {
-        match self.writer.lock() {
-            Ok(mut writer) => writer.discard(),
-            // It was in use during the fork.
-            Err(_) if !self.origin.is_here() => {}
-            Err(error) => return Err(error.into()),
+    fn discard(&self, py: Python<'_>) {
+        if self.origin.is_here() {
+            // A call that writes to a pipe waits for its reader, which may be a thread of Python's.
+            py.detach(|| {
+                if let Ok(mut writer) = self.writer.lock() {
+                    writer.discard();
+                }
+            });
         }
-        Ok(())
+    }
+
+    /// Whether this process began the file, and no fork lies between.
+    #[getter]
+    fn is_here(&self) -> bool {
+        self.origin.is_here()
     }
 
     /// Seal the last chunk. Without it nobody decrypts the end of the file.

@@ -11,6 +11,7 @@ mod output;
 mod runs;
 mod stream;
 
+use arrow_array::FixedSizeBinaryArray;
 use oarlock::aead::TAG_BYTES;
 use oarlock::{Algorithm, Direction};
 use pyo3::exceptions::PyValueError;
@@ -21,9 +22,10 @@ use self::input::Values;
 pub use self::output::Column;
 use self::runs::{Call, Failures, Keys};
 use crate::aead::session_of;
-use crate::buffer::Input;
+use crate::buffer::{Input, Output};
 use crate::engine::accelerator;
 use crate::failure::exception;
+use crate::origin::Origin;
 
 /// The values of a call, and what goes with them.
 #[pyclass(frozen, module = "oarlock", name = "ColumnResult")]
@@ -86,34 +88,40 @@ pub fn seal_many(
 ) -> PyResult<ColumnResult> {
     // Made while no other thread can fork.
     accelerator()?;
+    let origin = Origin::here();
     let values = Values::new(values, "values")?;
     let keys = keys(key, algorithm)?;
-    let nonces_are_given = nonces.is_some();
-    let (nonces, shown) = match nonces {
+    let given = match nonces {
         Some(given) => {
             let read = Values::new(given, "nonces")?;
             let shown = shown(given, &read)?;
-            (read, shown)
+            Some((read, shown))
         }
-        None => {
-            let made = py.detach(|| nonces::made(values.rows()))?;
-            let shown = Py::new(py, Column::new(made.clone()))?.into_any();
-            (Values::of_array(made, "nonces"), shown)
-        }
+        None => None,
     };
     let associated_data = AssociatedData::new(associated_data)?;
+    let room = Room::new(&values, Direction::Encrypt, out)?;
+    // From here to the sealed rows no code of the caller's runs, which could change nonces that are checked.
+    let (nonces, shown) = match given {
+        Some((read, shown)) => (read, Shown::Given(shown)),
+        None => {
+            let made = py.detach(|| nonces::made(values.rows()))?;
+            (Values::of_array(made.clone(), "nonces"), Shown::Made(made))
+        }
+    };
     let call = Call {
         keys: &keys,
         values: &values,
         nonces: &nonces,
         associated_data: associated_data.as_ref(),
+        origin,
     };
     call.check_lengths()?;
-    if nonces_are_given {
+    if let Shown::Given(_) = shown {
         let unique = py.detach(|| nonces::check_unique(&call));
         unique.map_err(|error| exception(&error))?;
     }
-    result(py, &call, Direction::Encrypt, out, shown)
+    result(py, &call, Direction::Encrypt, room, shown)
 }
 
 /// Decrypt each value of a column that `seal_many` or other programs sealed.
@@ -131,35 +139,45 @@ pub fn open_many(
     algorithm: Option<&str>,
     out: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<ColumnResult> {
+    let origin = Origin::here();
     let values = Values::new(values, "values")?;
     let keys = keys(key, algorithm)?;
     let given = nonces;
     let nonces = Values::new(given, "nonces")?;
-    let shown = shown(given, &nonces)?;
+    let shown = Shown::Given(shown(given, &nonces)?);
     let associated_data = AssociatedData::new(associated_data)?;
+    let room = Room::new(&values, Direction::Decrypt, out)?;
     let call = Call {
         keys: &keys,
         values: &values,
         nonces: &nonces,
         associated_data: associated_data.as_ref(),
+        origin,
     };
     call.check_lengths()?;
-    result(py, &call, Direction::Decrypt, out, shown)
+    result(py, &call, Direction::Decrypt, room, shown)
 }
 
 fn result(
     py: Python<'_>,
     call: &Call<'_>,
     direction: Direction,
-    out: Option<&Bound<'_, PyAny>>,
-    nonces: Py<PyAny>,
+    room: Option<Room>,
+    nonces: Shown,
 ) -> PyResult<ColumnResult> {
-    let (values, failures) = match out {
-        Some(out) => (out.clone().unbind(), call.process_into(py, direction, out)?),
+    let (values, failures) = match room {
+        Some(room) => {
+            let failures = call.process_into(py, direction, room.memory)?;
+            (room.object, failures)
+        }
         None => {
             let (column, failures) = call.process(py, direction)?;
             (Py::new(py, column)?.into_any(), failures)
         }
+    };
+    let nonces = match nonces {
+        Shown::Given(object) => object,
+        Shown::Made(array) => Py::new(py, Column::new(array))?.into_any(),
     };
     Ok(ColumnResult {
         values,
@@ -167,6 +185,47 @@ fn result(
         failures,
         rows: call.values.rows(),
     })
+}
+
+/// The caller's memory for the results.
+struct Room {
+    object: Py<PyAny>,
+    memory: Output,
+}
+
+impl Room {
+    fn new(
+        values: &Values,
+        direction: Direction,
+        out: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Option<Self>> {
+        let Some(out) = out else {
+            return Ok(None);
+        };
+        let Some(width) = values.width() else {
+            return Err(PyValueError::new_err(
+                "out is for values of a fixed width: an array of bytes with two dimensions, NumPy's S and V types, \
+                 or Arrow's fixed-size binary",
+            ));
+        };
+        // Only a column of Arrow's can show them.
+        if values.may_have_nulls() {
+            return Err(PyValueError::new_err(
+                "values has nulls, which cannot be shown in out",
+            ));
+        }
+        let width = ends::result_bytes(direction, width);
+        Ok(Some(Self {
+            object: out.clone().unbind(),
+            memory: Output::of_rows(out, "out", values.rows(), width)?,
+        }))
+    }
+}
+
+/// The nonces for the result.
+enum Shown {
+    Given(Py<PyAny>),
+    Made(FixedSizeBinaryArray),
 }
 
 /// Returns the nonces for the result: what was given, or a column of what was read if nobody can read it again.

@@ -47,7 +47,7 @@ impl Jobs {
     }
 }
 
-/// A key of this process or of a server.
+/// A key of this process or of a server. To one of a server, the first call in a forked child connects, without the GIL.
 #[derive(FromPyObject)]
 enum AnyKey<'py> {
     #[pyo3(annotation = "PrivateKey")]
@@ -104,9 +104,8 @@ impl Jobs {
         let key = match &key {
             AnyKey::Here(key) => key.get(),
             AnyKey::There(key) => {
-                let job = key
-                    .get()
-                    .submit_sign(scheme, Content::Message(data.bytes()));
+                let (py, key, data) = (key.py(), key.get(), data.bytes());
+                let job = py.detach(|| key.submit_sign(scheme, Content::Message(data)));
                 return self.push_remote(job?, future);
             }
         };
@@ -127,7 +126,8 @@ impl Jobs {
         let key = match &key {
             AnyKey::Here(key) => key.get(),
             AnyKey::There(key) => {
-                let job = (key.get()).submit_sign(scheme, Content::Digest(digest.bytes()));
+                let (py, key, digest) = (key.py(), key.get(), digest.bytes());
+                let job = py.detach(|| key.submit_sign(scheme, Content::Digest(digest)));
                 return self.push_remote(job?, future);
             }
         };
@@ -166,7 +166,8 @@ impl Jobs {
         let key = match &key {
             AnyKey::Here(key) => key.get(),
             AnyKey::There(key) => {
-                let job = key.get().submit_decrypt(scheme, ciphertext.bytes());
+                let (py, key, ciphertext) = (key.py(), key.get(), ciphertext.bytes());
+                let job = py.detach(|| key.submit_decrypt(scheme, ciphertext));
                 return self.push_remote(job?, future);
             }
         };

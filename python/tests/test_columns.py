@@ -3,6 +3,9 @@
 import array
 import ctypes
 import resource
+import subprocess
+import sys
+import textwrap
 import threading
 
 import numpy
@@ -209,6 +212,59 @@ def test_nonces_that_repeat_in_a_long_column(rng):
     keys[123_456] = keys[99]
     with pytest.raises(ValueError, match="rows 99 and 123456 have"):
         oarlock.seal_many(keys, values, nonces=nonces, algorithm="AESGCM")
+
+
+def test_nonces_that_change_while_the_arguments_are_read():
+    key, nonces = oarlock.AESGCM(bytes(16)), numpy.zeros((2, 12), numpy.uint8)
+    nonces[1, 0] = 1
+
+    class Out(numpy.ndarray):
+        @property
+        def hardmask(self):
+            nonces[1, 0] = 0
+            raise AttributeError
+
+    out = numpy.zeros((2, 20), numpy.uint8).view(Out)
+    with pytest.raises(ValueError, match="rows 0 and 1 have the same nonce"):
+        oarlock.seal_many(key, numpy.zeros((2, 4), numpy.uint8), nonces=nonces, out=out)
+
+
+def test_nonces_of_a_wrong_length_are_errors_of_their_rows():
+    result = oarlock.seal_many(oarlock.AESGCM(bytes(16)), [b"a", b"b"], nonces=[bytes(11)] * 2)
+    assert sorted(result.errors) == [0, 1] and "has 11 bytes" in str(result.errors[0])
+
+
+def test_a_stream_whose_producer_needs_threads_of_python(tmp_path):
+    """Threads of Arrow's read a data set through a file system in Python."""
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(pyarrow.table({"v": [b"x" * 16] * 1000}), tmp_path / "a.parquet")
+    code = f"""
+    import oarlock, pyarrow.dataset, pyarrow.fs
+    class Files(pyarrow.fs.FileSystemHandler):
+        local = pyarrow.fs.LocalFileSystem()
+        def get_type_name(self):
+            return "python"
+        def normalize_path(self, path):
+            return path
+        def get_file_info(self, paths):
+            return self.local.get_file_info(paths)
+        def open_input_file(self, path):
+            return pyarrow.PythonFile(open(path, "rb"), mode="r")
+    Files.__abstractmethods__ = frozenset()
+    files = pyarrow.fs.PyFileSystem(Files())
+    data = pyarrow.dataset.dataset({str(tmp_path / "a.parquet")!r}, filesystem=files, format="parquet")
+    try:
+        oarlock.seal_many(oarlock.AESGCM(bytes(16)), data.scanner().to_reader())
+    except TypeError as error:
+        # A reader has rows of several columns.
+        assert "column of binary values" in str(error), error
+    else:
+        raise AssertionError
+    """
+    command = (sys.executable, "-c", textwrap.dedent(code))
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
 
 
 def test_nonces_that_are_made():

@@ -206,6 +206,115 @@ def test_fork_while_another_thread_uses_an_object(make, call, data, reason):
     assert done.returncode == 0, (done.stdout, done.stderr)
 
 
+def test_a_child_with_the_process_id_of_its_parent(tmp_path):
+    """Both are the first process of a namespace, as in a container that makes one for a child."""
+    code = f"""
+    import ctypes, os
+    import oarlock
+    from oarlock import packet
+    sender = packet.EspOutbound(1, "aes-128-gcm", bytes(20))
+    file = oarlock.open({str(tmp_path / "x.age")!r}, "wb", passphrase="x")
+    file.write(b"plaintext")
+    parent = os.getpid()
+    can = os.environ.get("NAMESPACES") == "1"
+    assert not can or (parent == 1 and ctypes.CDLL(None).unshare(0x20000000) == 0)
+    child = os.fork()
+    if child == 0:
+        assert not can or os.getpid() == parent
+        try:
+            sender.seal([b"of the child"])
+            os._exit(3)
+        except packet.PacketError:
+            file.raw.discard()
+            os._exit(4)
+        finally:
+            os._exit(5)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 4
+    sender.seal([b"of the parent"])
+    file.close()
+    """
+    unshare = ("unshare", *(() if os.geteuid() == 0 else ("--user", "--map-root-user")), "--pid", "--fork")
+    can = subprocess.run((*unshare, "true"), capture_output=True).returncode == 0
+    command = (*(unshare if can else ()), sys.executable, "-c", textwrap.dedent(code))
+    environment = os.environ | {"NAMESPACES": str(int(can))}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+    assert done.returncode == 0, done.stderr
+    with oarlock.open(tmp_path / "x.age", passphrase="x") as file:
+        assert file.read() == b"plaintext"
+
+
+@pytest.mark.parametrize(
+    "call",
+    (
+        "packet.EspOutbound(1, 'aes-128-gcm', bytes(20)).seal(forking())",
+        "packet.SrtpOutbound('AEAD_AES_128_GCM', bytes(28)).protect(forking(rtp))",
+        "packet.TlsOutbound('TLS_AES_128_GCM_SHA256', bytes(32)).seal(forking())",
+        "oarlock.seal_many(oarlock.AESGCM(bytes(16)), [b'value'], associated_data=forking())",
+        "oarlock.seal_many(oarlock.AESGCM(bytes(16)), forking())",
+    ),
+)
+def test_an_argument_that_forks(call):
+    """The child seals nothing: the parent uses the same numbers or nonces."""
+    code = f"""
+    import os
+    import oarlock
+    from oarlock import packet
+    rtp = bytes((128, 0, 0, 1)) + bytes(20)
+    def forking(data=b"value"):
+        children.append(os.fork())
+        yield data
+    children = []
+    try:
+        {call}
+        sealed = True
+    except oarlock.Error:
+        sealed = False
+    if children == [0]:
+        os._exit(3 if sealed else 4)
+    assert os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]) == 4
+    assert sealed
+    """
+    done = run(code)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_file_that_is_left_while_a_thread_writes(tmp_path):
+    """The write waits for a reader, which is a thread of Python's."""
+    os.mkfifo(tmp_path / "pipe")
+    code = f"""
+    import threading, time
+    import oarlock
+    go = threading.Event()
+    def read():
+        with open({str(tmp_path / "pipe")!r}, "rb", buffering=0) as file:
+            file.read(100)
+            go.wait()
+            while file.read(1 << 16):
+                pass
+    reader = threading.Thread(target=read)
+    reader.start()
+    file = oarlock.open({str(tmp_path / "pipe")!r}, "wb", passphrase="x")
+    def write():
+        try:
+            file.write(bytes(8 << 20))
+        except ValueError:
+            pass
+    writer = threading.Thread(target=write)
+    writer.start()
+    time.sleep(0.5)
+    threading.Timer(0.5, go.set).start()
+    try:
+        with file:
+            raise KeyError
+    except KeyError:
+        pass
+    writer.join()
+    reader.join()
+    """
+    done = run(code)
+    assert done.returncode == 0, done.stderr
+
+
 def test_threads_take_turns_with_an_object():
     """Calls wait for each other: nothing is lost, and none waits forever."""
     mac, data = oarlock.HMAC(b"key"), bytes(100_000)

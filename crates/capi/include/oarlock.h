@@ -547,8 +547,9 @@ int oarlock_key_agree(oarlock_private_key *private_key, void *secret, size_t *se
 
 /*
  * oarlock_key_encapsulate() generates a secret of 32 bytes and the ciphertext that carries it, 768, 1088 or 1568 bytes
- * for ML-KEM-512, -768 or -1024. It fails with OARLOCK_E_ARGUMENT for a key of another type, and with OARLOCK_E_BUFFER.
- * `*ciphertext_bytes` and `*secret_bytes` are the lengths of the buffers, and then those of the results.
+ * for ML-KEM-512, -768 or -1024. It fails with OARLOCK_E_ARGUMENT for a key of another type, with OARLOCK_E_BUFFER, and
+ * with OARLOCK_E_OVERLAP if the results overlap. `*ciphertext_bytes` and `*secret_bytes` are the lengths of the buffers,
+ * and then those of the results.
  */
 int oarlock_key_encapsulate(
     oarlock_public_key *public_key, void *ciphertext, size_t *ciphertext_bytes, void *secret, size_t *secret_bytes

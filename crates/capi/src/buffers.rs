@@ -200,6 +200,26 @@ impl<'a> Room<'a> {
         ))
     }
 
+    /// Refuses two results of these lengths that overlap, or one with the other's length in it.
+    pub(crate) fn apart(
+        &self,
+        bytes: usize,
+        other: &Self,
+        other_bytes: usize,
+    ) -> Result<(), Failure> {
+        const APART: &str = "the results of a call and their lengths have nothing in common";
+        let length = |room: &Self| ptr::from_ref::<usize>(room.bytes).cast();
+        apart(self.out, bytes, other.out, other_bytes, APART)?;
+        apart(self.out, bytes, length(other), size_of::<usize>(), APART)?;
+        apart(
+            other.out,
+            other_bytes,
+            length(self),
+            size_of::<usize>(),
+            APART,
+        )
+    }
+
     pub(crate) fn fill(mut self, result: &[u8]) -> Result<(), Failure> {
         self.need(result.len())?;
         // SAFETY: `out` has `*self.bytes` bytes, at least the length of the result, and is not NULL unless that is 0; the

@@ -376,6 +376,12 @@ pub unsafe extern "C" fn oarlock_key_encapsulate(
         // Both lengths are stored before either buffer is refused.
         let has_room = ciphertext.need(key_type.ciphertext_bytes());
         secret.need(key_type.secret_bytes()).and(has_room)?;
+        // Else the program might send the secret as a part of the ciphertext.
+        ciphertext.apart(
+            key_type.ciphertext_bytes(),
+            &secret,
+            key_type.secret_bytes(),
+        )?;
         let (ciphertext_here, secret_here) = public.encapsulate()?;
         ciphertext.fill(&ciphertext_here)?;
         secret.fill(&secret_here)

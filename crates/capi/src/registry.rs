@@ -7,6 +7,7 @@ use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use oarlock::Accelerator;
+use oarlock_threads::process::{fork_generation, watch_forks};
 
 use crate::buffers::{place, text};
 use crate::failure::{Failure, call};
@@ -100,7 +101,9 @@ fn one_at_a_time<T>(run: impl FnOnce() -> T) -> T {
             REGISTERING.store(0, Ordering::Release);
         }
     }
-    let process = std::process::id();
+    watch_forks();
+    // A process is not forked off a child of a child 2^32 times.
+    let process = fork_generation() as u32 + 1;
     loop {
         let other = REGISTERING.load(Ordering::Relaxed);
         // A lock of another process was inherited in a fork, from a thread that does not exist here.
@@ -119,7 +122,7 @@ fn one_at_a_time<T>(run: impl FnOnce() -> T) -> T {
     run()
 }
 
-/// The ID of the process in which a thread is registering a name, or 0.
+/// The fork generation of the process in which a thread is registering a name, from 1 on, or 0.
 static REGISTERING: AtomicU32 = AtomicU32::new(0);
 
 fn unknown(name: &str) -> Failure {

@@ -53,8 +53,8 @@ impl Key {
                 ec,
             },
             rights: Rights {
-                sign: key.key_type().signs(),
-                decrypt: key.key_type() == KeyType::Rsa,
+                sign: true,
+                decrypt: true,
                 raw_private: true,
             },
         })
@@ -67,15 +67,9 @@ impl Key {
         key: ListedKey,
     ) -> Result<Self, Error> {
         let public = PublicKey::from_bytes(&key.public_key)?;
-        let is_rsa = public.key_type() == KeyType::Rsa;
-        let may = key.rights;
         Ok(Self {
             ec_public: ec_public(&public)?,
-            rights: Rights {
-                sign: public.key_type().signs() && (may.sign || is_rsa && may.raw_private),
-                decrypt: is_rsa && (may.decrypt || may.raw_private),
-                ..may
-            },
+            rights: key.rights,
             public: accelerator.public_key(&public),
             private: Private::Relay {
                 relay: Arc::clone(relay),
@@ -88,14 +82,17 @@ impl Key {
         self.public.key()
     }
 
-    /// Whether the key signs.
+    /// Whether the key signs: the power of an RSA key is a signature, if its padding is made here.
     pub(crate) fn signs(&self) -> bool {
-        self.rights.sign
+        let key_type = self.public().key_type();
+        let by_power = key_type == KeyType::Rsa && self.rights.raw_private;
+        key_type.signs() && (self.rights.sign || by_power)
     }
 
     /// Whether the key decrypts.
     pub(crate) fn decrypts(&self) -> bool {
-        self.rights.decrypt
+        let is_rsa = self.public().key_type() == KeyType::Rsa;
+        is_rsa && (self.rights.decrypt || self.rights.raw_private)
     }
 
     /// Returns the length of signatures in bytes.
@@ -306,7 +303,9 @@ impl Key {
             let scheme = SignatureScheme::Pkcs1(hash);
             let digest = &data[data.len().saturating_sub(hash.bytes())..];
             let is_it = scheme.encode(digest, rsa).is_ok_and(|made| made == number);
-            if let Some(operation) = Operation::sign(scheme, digest).filter(|_| is_it) {
+            if let Some(operation) =
+                Operation::sign(scheme, digest).filter(|_| is_it && self.rights.sign)
+            {
                 return self.rsa_signature(operation, scheme, digest);
             }
         }

@@ -28,33 +28,39 @@ pub fn chunk(name: &str, array: FFI_ArrowArray, schema: &FFI_ArrowSchema) -> PyR
     imported.unwrap_or_else(|_| Err(invalid(name, "its structure is broken")))
 }
 
-/// Imports the arrays of a stream.
+/// Imports the arrays of a stream. Its producer may wait for threads of Python's, so it runs without the GIL.
 ///
 /// # Errors
 /// As for [`chunk`], and `ValueError` if the producer fails.
-pub fn chunks(name: &str, mut stream: FFI_ArrowArrayStream) -> PyResult<Vec<Chunk>> {
-    let (Some(get_schema), Some(get_next), Some(_)) =
-        (stream.get_schema(), stream.get_next(), stream.release())
-    else {
-        return Err(invalid(name, "the stream was read before"));
-    };
-    let failed = |status| invalid(name, &format!("the stream failed with error {status}"));
-    let mut schema = FFI_ArrowSchema::empty();
-    // SAFETY: the function belongs to this stream, and writes a schema or returns an error.
-    match unsafe { get_schema(&raw mut stream, &raw mut schema) } {
-        0 => {}
-        status => return Err(failed(status)),
-    }
-    let mut chunks = Vec::new();
-    loop {
-        let mut array = FFI_ArrowArray::empty();
-        // SAFETY: the function belongs to this stream, and writes an array or returns an error.
-        match unsafe { get_next(&raw mut stream, &raw mut array) } {
-            0 if array.is_released() => return Ok(chunks),
-            0 => chunks.push(chunk(name, array, &schema)?),
+pub fn chunks(
+    py: Python<'_>,
+    name: &str,
+    mut stream: FFI_ArrowArrayStream,
+) -> PyResult<Vec<Chunk>> {
+    py.detach(move || {
+        let (Some(get_schema), Some(get_next), Some(_)) =
+            (stream.get_schema(), stream.get_next(), stream.release())
+        else {
+            return Err(invalid(name, "the stream was read before"));
+        };
+        let failed = |status| invalid(name, &format!("the stream failed with error {status}"));
+        let mut schema = FFI_ArrowSchema::empty();
+        // SAFETY: the function belongs to this stream, and writes a schema or returns an error.
+        match unsafe { get_schema(&raw mut stream, &raw mut schema) } {
+            0 => {}
             status => return Err(failed(status)),
         }
-    }
+        let mut chunks = Vec::new();
+        loop {
+            let mut array = FFI_ArrowArray::empty();
+            // SAFETY: the function belongs to this stream, and writes an array or returns an error.
+            match unsafe { get_next(&raw mut stream, &raw mut array) } {
+                0 if array.is_released() => return Ok(chunks),
+                0 => chunks.push(chunk(name, array, &schema)?),
+                status => return Err(failed(status)),
+            }
+        }
+    })
 }
 
 /// The layout of a type.

@@ -243,7 +243,7 @@ fn stream(name: &str, capsule: &Bound<'_, PyAny>) -> PyResult<Vec<Chunk>> {
             FFI_ArrowArrayStream::empty(),
         )
     }?;
-    arrow::chunks(name, stream)
+    arrow::chunks(capsule.py(), name, stream)
 }
 
 fn objects(name: &'static str, object: &Bound<'_, PyAny>) -> PyResult<Chunk> {

@@ -55,7 +55,9 @@ pub fn check_unique(call: &Call<'_>) -> Result<(), Error> {
             Keys::Each(keys, _) => keys.get(row)?,
         };
         call.values.get(row)?;
-        Some((key, call.nonces.get(row)?))
+        // One of another length is an error of its row alone.
+        let nonce = call.nonces.get(row)?;
+        (nonce.len() == NONCE_BYTES).then_some((key, nonce))
     };
     let rows = call.values.rows();
     // Most columns of nonces are counters.

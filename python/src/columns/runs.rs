@@ -12,14 +12,15 @@ use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 
 use super::TAG;
-use super::ends::{Ends, result_bytes};
+use super::ends::Ends;
 use super::input::Values;
 use super::nonces::NONCE_BYTES;
 use super::output::Column;
 use crate::buffer::Output;
 use crate::engine::{accelerator, each};
-use crate::failure::exception;
+use crate::failure::{OarlockError, exception};
 use crate::memory::zeroed;
+use crate::origin::Origin;
 
 /// The fixed cost of a row, as the number of bytes that are sealed in the same time.
 const ROW_BYTES: usize = 128;
@@ -46,6 +47,8 @@ pub struct Call<'a> {
     pub values: &'a Values,
     pub nonces: &'a Values,
     pub associated_data: AssociatedData<'a>,
+    /// The process that began the call.
+    pub origin: Origin,
 }
 
 /// Rows that failed, and why.
@@ -92,22 +95,8 @@ impl Call<'_> {
         &self,
         py: Python<'_>,
         direction: Direction,
-        out: &Bound<'_, PyAny>,
+        mut out: Output,
     ) -> PyResult<Failures> {
-        let Some(width) = self.values.width() else {
-            return Err(PyValueError::new_err(
-                "out is for values of a fixed width: an array of bytes with two dimensions, NumPy's S and V types, \
-                 or Arrow's fixed-size binary",
-            ));
-        };
-        // Only a column of Arrow's can show them.
-        if self.values.may_have_nulls() {
-            return Err(PyValueError::new_err(
-                "values has nulls, which cannot be shown in out",
-            ));
-        }
-        let width = result_bytes(direction, width);
-        let mut out = Output::of_rows(out, "out", self.values.rows(), width)?;
         let start = out.start().addr();
         let range = start..start + out.len();
         if let Some(name) = self.overlapping(&range) {
@@ -158,6 +147,12 @@ impl Call<'_> {
         let failures = Mutex::new(Vec::new());
         let accelerator = accelerator()?;
         for block in runs(ends, output) {
+            // An argument's method or a signal handler may have forked: the parent seals other values with these nonces.
+            if direction == Direction::Encrypt && !self.origin.is_here() {
+                return Err(OarlockError::new_err(
+                    "this process was forked during the call, whose nonces are the parent's: call again",
+                ));
+            }
             let bytes = block.iter().map(Run::cost).sum();
             py.detach(|| {
                 each(accelerator, bytes, block, |run| {

@@ -69,7 +69,6 @@ impl DtlsOutbound {
         contents: &Bound<'py, PyAny>,
         #[pyo3(from_py_with = byte)] content_type: u8,
     ) -> PyResult<Bound<'py, PyList>> {
-        self.sender.check()?;
         let batch = Batch::new(contents, "contents")?;
         let behind = |_| OutboundRecord::BEHIND_BYTES;
         let mut room = Vec::new();
@@ -80,14 +79,13 @@ impl DtlsOutbound {
                 .map(|part| OutboundRecord::new(part.buffer, part.place, content_type))
                 .collect();
             self.sender.lock()?.seal(&mut records);
-            Ok::<_, LeftByParent>(records)
+            Ok::<_, PyErr>(records)
         })??;
         results(py, &records, |record| Ok(bytes(py, record.sealed()?)))
     }
 
     /// Switch to the next epoch, after the peer has acknowledged a KeyUpdate message.
     fn update(&self) -> PyResult<()> {
-        self.sender.check()?;
         let updated = self.sender.lock()?.update();
         updated.map_err(|error| exception(&error))
     }
@@ -95,19 +93,19 @@ impl DtlsOutbound {
     /// The current epoch.
     #[getter]
     fn epoch(&self) -> PyResult<u64> {
-        Ok(self.sender.lock()?.epoch())
+        Ok(self.sender.peek()?.epoch())
     }
 
     /// The number of the next record.
     #[getter]
     fn sequence(&self) -> PyResult<u64> {
-        Ok(self.sender.lock()?.sequence())
+        Ok(self.sender.peek()?.sequence())
     }
 
     /// How many more records the key may protect.
     #[getter]
     fn records_left(&self) -> PyResult<u64> {
-        Ok(self.sender.lock()?.records_left())
+        Ok(self.sender.peek()?.records_left())
     }
 
     fn __reduce__(&self) -> PyResult<()> {

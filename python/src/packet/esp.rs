@@ -75,7 +75,6 @@ impl EspOutbound {
         payloads: &Bound<'py, PyAny>,
         #[pyo3(from_py_with = byte)] next_header: u8,
     ) -> PyResult<Bound<'py, PyList>> {
-        self.sender.check()?;
         let batch = Batch::new(payloads, "payloads")?;
         let (before, behind) = (self.suite.before_bytes(), self.suite.behind_bytes_max());
         let mut room = Vec::new();
@@ -90,7 +89,7 @@ impl EspOutbound {
                     .map(|part| OutboundPacket::new(part.buffer, part.place, next_header))
                     .collect();
                 self.sender.lock()?.seal(&mut packets);
-                Ok::<_, LeftByParent>(packets)
+                Ok::<_, PyErr>(packets)
             },
         )??;
         results(py, &packets, |packet| Ok(bytes(py, packet.sealed()?)))
@@ -99,7 +98,7 @@ impl EspOutbound {
     /// The number of the last packet, or 0 before the first.
     #[getter]
     fn sequence(&self) -> PyResult<u64> {
-        Ok(self.sender.lock()?.sequence())
+        Ok(self.sender.peek()?.sequence())
     }
 
     fn __reduce__(&self) -> PyResult<()> {

@@ -21,11 +21,13 @@ impl<T> Sender<T> {
         }
     }
 
+    /// Returns the sender to use, in the last moment before it is used: an iterator of the caller's may have forked.
+    ///
     /// # Errors
-    /// `PacketError` in a process forked from the one that made it.
-    pub fn check(&self) -> PyResult<()> {
+    /// `PacketError` in a process forked from the one that made it, and those of [`Exclusive::lock`].
+    pub fn lock(&self) -> PyResult<Used<'_, T>> {
         if self.origin.is_here() {
-            return Ok(());
+            return Ok(self.sender.lock()?);
         }
         Err(PacketError::new_err(format!(
             "this object was made before a fork, in process {}, which may use the same packet numbers: make one with another \
@@ -34,9 +36,11 @@ impl<T> Sender<T> {
         )))
     }
 
+    /// Returns the sender to look at, in any process.
+    ///
     /// # Errors
     /// Those of [`Exclusive::lock`].
-    pub fn lock(&self) -> Result<Used<'_, T>, LeftByParent> {
+    pub fn peek(&self) -> Result<Used<'_, T>, LeftByParent> {
         self.sender.lock()
     }
 }

@@ -48,7 +48,6 @@ impl SrtpOutbound {
         packets: &Bound<'py, PyAny>,
         protocol: Protocol,
     ) -> PyResult<Bound<'py, PyList>> {
-        self.sender.check()?;
         let (py, batch) = (packets.py(), Batch::new(packets, "packets")?);
         let mut room = Vec::new();
         let packets = batch.process(
@@ -67,7 +66,7 @@ impl SrtpOutbound {
                     Protocol::Rtcp => sender.protect_rtcp(&mut packets),
                 }
                 drop(sender);
-                Ok::<_, LeftByParent>(packets)
+                Ok::<_, PyErr>(packets)
             },
         )??;
         results(py, &packets, |packet| Ok(bytes(py, packet.protected()?)))
@@ -131,7 +130,7 @@ impl SrtpOutbound {
 
     /// Return the highest index of a source (its roll-over counter times 65,536, and sequence number), or None.
     fn index(&self, #[pyo3(from_py_with = word)] ssrc: u32) -> PyResult<Option<u64>> {
-        Ok(self.sender.lock()?.index(ssrc))
+        Ok(self.sender.peek()?.index(ssrc))
     }
 
     /// Forget a source that has ended. Returns whether it was known. It must not come back under the same key.

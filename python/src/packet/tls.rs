@@ -14,7 +14,7 @@ use super::origin::Sender;
 use crate::aead::no_pickle;
 use crate::buffer::Input;
 use crate::engine::{accelerator, compute};
-use crate::exclusive::{Exclusive, LeftByParent};
+use crate::exclusive::Exclusive;
 use crate::failure::exception;
 use crate::memory::{TooLarge, reserved};
 use crate::region::NewBytes;
@@ -83,7 +83,6 @@ impl TlsOutbound {
         contents: &Bound<'py, PyAny>,
         #[pyo3(from_py_with = byte)] content_type: u8,
     ) -> PyResult<Bound<'py, PyList>> {
-        self.sender.check()?;
         let batch = Batch::new(contents, "contents")?;
         let padding = |bytes| self.cut.padding_bytes(bytes);
         let behind = |bytes| padding(bytes) + OutboundRecord::BEHIND_BYTES;
@@ -99,7 +98,7 @@ impl TlsOutbound {
                 })
                 .collect();
             self.sender.lock()?.seal(&mut records);
-            Ok::<_, LeftByParent>(records)
+            Ok::<_, PyErr>(records)
         })??;
         results(py, &records, |record| Ok(bytes(py, record.sealed()?)))
     }
@@ -112,7 +111,6 @@ impl TlsOutbound {
         data: &Bound<'py, PyAny>,
         #[pyo3(from_py_with = byte)] content_type: u8,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        self.sender.check()?;
         let data = Input::new(data, "data")?;
         let data = data.bytes();
         let sealed_bytes = self.cut.sealed_bytes(data.len()).unwrap_or(usize::MAX);
@@ -121,7 +119,7 @@ impl TlsOutbound {
         let done = compute(py, data.len(), || {
             let content_type = ContentType(content_type);
             let mut sender = self.sender.lock()?;
-            Ok::<_, LeftByParent>(sender.seal_stream(content_type, data, output))
+            Ok::<_, PyErr>(sender.seal_stream(content_type, data, output))
         });
         done?.map_err(|error| failure::exception(&error))?;
         Ok(sealed.into_object())
@@ -131,7 +129,6 @@ impl TlsOutbound {
     ///
     /// Raises ValueError if the object was not made from a secret.
     fn update(&self) -> PyResult<()> {
-        self.sender.check()?;
         let updated = self.sender.lock()?.update();
         updated.map_err(|error| exception(&error))
     }
@@ -139,13 +136,13 @@ impl TlsOutbound {
     /// The number of the next record.
     #[getter]
     fn sequence(&self) -> PyResult<u64> {
-        Ok(self.sender.lock()?.sequence())
+        Ok(self.sender.peek()?.sequence())
     }
 
     /// How many more records the key may protect.
     #[getter]
     fn records_left(&self) -> PyResult<u64> {
-        Ok(self.sender.lock()?.records_left())
+        Ok(self.sender.peek()?.records_left())
     }
 
     fn __reduce__(&self) -> PyResult<()> {

@@ -171,11 +171,21 @@ static void agrees(const struct type *type, oarlock_private_key *ours, oarlock_p
 
 static void encapsulates(const struct type *type, oarlock_private_key *private_key, oarlock_public_key *public_key)
 {
-    size_t ciphertext_bytes = 0, bytes = 0, again_bytes = 0;
+    size_t ciphertext_bytes = 0, bytes = 0, again_bytes = 0, lengths[8];
     oarlock_job *job;
 
     IS(oarlock_key_encapsulate(public_key, signature, &ciphertext_bytes, out, &bytes), OARLOCK_E_BUFFER);
     HOLDS(ciphertext_bytes == type->ciphertext_bytes && bytes == type->secret_bytes);
+    /* A secret within what is sent, and a length within a result. */
+    IS(oarlock_key_encapsulate(public_key, signature, &ciphertext_bytes, signature, &bytes), OARLOCK_E_OVERLAP);
+    IS(oarlock_key_encapsulate(
+           public_key, signature, &ciphertext_bytes, signature + ciphertext_bytes - 1, &bytes
+       ), OARLOCK_E_OVERLAP);
+    lengths[0] = ciphertext_bytes;
+    IS(oarlock_key_encapsulate(public_key, out, &lengths[0], lengths, &bytes), OARLOCK_E_OVERLAP);
+    IS(oarlock_key_encapsulate(
+           public_key, signature, &ciphertext_bytes, signature + ciphertext_bytes, &bytes
+       ), 0);
     IS(oarlock_key_encapsulate(public_key, signature, &ciphertext_bytes, out, &bytes), 0);
     IS(oarlock_key_decapsulate(private_key, again, &again_bytes, signature, ciphertext_bytes), OARLOCK_E_BUFFER);
     IS(oarlock_key_decapsulate(private_key, again, &again_bytes, signature, ciphertext_bytes), 0);

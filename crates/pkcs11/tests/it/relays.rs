@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use cryptoki::context::Pkcs11;
 use cryptoki::error::{Error, RvError};
-use cryptoki::mechanism::Mechanism;
 use cryptoki::mechanism::eddsa::{EddsaParams, EddsaSignatureScheme};
+use cryptoki::mechanism::rsa::{PkcsMgfType, PkcsOaepParams, PkcsOaepSource};
+use cryptoki::mechanism::{Mechanism, MechanismType};
 use cryptoki::object::ObjectClass;
 use cryptoki::session::Session;
 use oarlock_local::relay::Operation;
@@ -70,6 +71,65 @@ fn wrong_answers_are_not_passed_on() {
     let private = object(&session, ObjectClass::PRIVATE_KEY, "rsa");
     // A number that is raised.
     device_error(session.sign(&Mechanism::RsaPkcs, private, &noise(36)));
+}
+
+/// The server refuses what its policy does not name, and the power of a number is enough for everything with RSA.
+#[test]
+fn a_key_whose_numbers_alone_may_be_raised_signs_and_decrypts() {
+    if is_over(remote) {
+        return;
+    }
+    let _relay = Relayed::with(
+        &home(),
+        Box::new(|keys, question, reply| match question.operation {
+            Operation::Keys => {
+                let mut listed = keys.listed();
+                for key in &mut listed {
+                    (key.rights.sign, key.rights.decrypt) = (false, false);
+                }
+                reply.give_keys(listed, &question.key_id);
+            }
+            Operation::RawPrivate(_) => keys.give(question, reply),
+            _ => reply.give(Err("the policy does not allow it")),
+        }),
+    );
+    let module = initialized();
+    let session = session(&module, "remote");
+    let private = object(&session, ObjectClass::PRIVATE_KEY, "rsa");
+    let public = object(&session, ObjectClass::PUBLIC_KEY, "rsa");
+    let digest_info = [
+        b"\x30\x31\x30\x0d\x06\x09\x60\x86\x48\x01\x65\x03\x04\x02\x01\x05\x00\x04\x20",
+        &noise(32)[..],
+    ]
+    .concat();
+    for (mechanism, data) in [
+        (Mechanism::Sha224RsaPkcs, &b"message"[..]),
+        (Mechanism::Sha256RsaPkcs, b"message"),
+        (Mechanism::RsaPkcs, &digest_info),
+        (Mechanism::RsaPkcs, b"message"),
+    ] {
+        let signature = session.sign(&mechanism, private, data).unwrap();
+        session
+            .verify(&mechanism, public, data, &signature)
+            .unwrap();
+    }
+    let oaep = PkcsOaepParams::new(
+        MechanismType::SHA256,
+        PkcsMgfType::MGF1_SHA256,
+        PkcsOaepSource::empty(),
+    );
+    let oaep = Mechanism::RsaPkcsOaep(oaep);
+    let ciphertext = session.encrypt(&oaep, public, b"message").unwrap();
+    let message = session.decrypt(&oaep, private, &ciphertext).unwrap();
+    assert_eq!(message, b"message");
+    // Of other keys there is no such power.
+    let private = object(&session, ObjectClass::PRIVATE_KEY, "p256");
+    let refused = session.sign(&Mechanism::EcdsaSha256, private, b"message");
+    let is_refused = matches!(
+        refused,
+        Err(Error::Pkcs11(RvError::KeyFunctionNotPermitted, _))
+    );
+    assert!(is_refused, "{refused:?}");
 }
 
 #[test]
