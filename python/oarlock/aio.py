@@ -9,7 +9,8 @@
 
 Each call submits a job to the accelerator's pool, where requests that wait together are computed in SIMD lanes. The event loop
 watches one descriptor for all of them. Cancelling an awaitable drops its result. At most 1024 jobs wait; further ones raise
-``QueueFull``. ``sign``, ``sign_digest`` and ``decrypt`` also take keys of a cryptoserver.
+``QueueFull``. ``sign``, ``sign_digest`` and ``decrypt`` also take keys of a cryptoserver, whose keys ``list_keys``,
+``create_key``, ``rotate_key``, ``disable_key`` and ``enable_key`` list and change.
 """
 
 from __future__ import annotations
@@ -18,11 +19,23 @@ import asyncio
 import os
 import threading
 import weakref
+from typing import Any
 
-from . import PrivateKey, PublicKey, RemoteKey
+from . import Cryptoserver, KeyEntry, PrivateKey, PublicKey, RemoteKey
 from ._oarlock import Jobs
 
-__all__ = ["decapsulate", "decrypt", "exchange", "sign", "sign_digest"]
+__all__ = [
+    "create_key",
+    "decapsulate",
+    "decrypt",
+    "disable_key",
+    "enable_key",
+    "exchange",
+    "list_keys",
+    "rotate_key",
+    "sign",
+    "sign_digest",
+]
 
 # The jobs of each loop.
 _of_loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[int, Jobs]] = weakref.WeakKeyDictionary()
@@ -55,7 +68,7 @@ def _jobs() -> tuple[asyncio.AbstractEventLoop, Jobs]:
     return loop, jobs
 
 
-def _submit(name: str, *arguments) -> asyncio.Future[bytes]:
+def _submit(name: str, *arguments) -> asyncio.Future[Any]:
     loop, jobs = _jobs()
     future = loop.create_future()
     try:
@@ -88,3 +101,32 @@ def decapsulate(key: PrivateKey, ciphertext) -> asyncio.Future[bytes]:
 def decrypt(key: PrivateKey | RemoteKey, ciphertext, scheme: str = "rsa-oaep-sha256") -> asyncio.Future[bytes]:
     """Decrypt with an RSA key, like ``PrivateKey.decrypt``."""
     return _submit("decrypt", key, ciphertext, scheme)
+
+
+def list_keys(server: Cryptoserver) -> asyncio.Future[list[KeyEntry]]:
+    """List the keys of a cryptoserver, like ``Cryptoserver.list_keys``."""
+    return _submit("list_keys", server)
+
+
+def create_key(
+    server: Cryptoserver, id: str, key_type: str, bits: int | None = None, *, timeout: float | None = None
+) -> asyncio.Future[KeyEntry]:
+    """Have a cryptoserver make a key, like ``Cryptoserver.create_key``. Cancelling this or another change does not undo it."""
+    return _submit("create_key", server, id, key_type, bits, timeout)
+
+
+def rotate_key(
+    server: Cryptoserver, id: str, version: int | None = None, *, timeout: float | None = None
+) -> asyncio.Future[KeyEntry]:
+    """Have a cryptoserver make a new version of a key, like ``Cryptoserver.rotate_key``."""
+    return _submit("rotate_key", server, id, version, timeout)
+
+
+def disable_key(server: Cryptoserver, id: str, *, timeout: float | None = None) -> asyncio.Future[KeyEntry]:
+    """Have a cryptoserver refuse requests with a key, like ``Cryptoserver.disable_key``."""
+    return _submit("disable_key", server, id, timeout)
+
+
+def enable_key(server: Cryptoserver, id: str, *, timeout: float | None = None) -> asyncio.Future[KeyEntry]:
+    """Have a cryptoserver use a disabled key again, like ``Cryptoserver.enable_key``."""
+    return _submit("enable_key", server, id, timeout)

@@ -21,7 +21,7 @@ use zeroize::Zeroizing;
 use crate::buffer::{Input, Output};
 use crate::engine::accelerator;
 use crate::exclusive::{Exclusive, LeftByParent};
-use crate::failure::{FileError, OarlockError, ServerError};
+use crate::failure::{FileError, OarlockError, server_error};
 use crate::origin::Origin;
 use crate::remote::RemoteIdentity;
 
@@ -197,10 +197,10 @@ fn duplicate(descriptor: RawFd) -> PyResult<File> {
     Ok(File::from(borrowed.try_clone_to_owned()?))
 }
 
-/// Whether a server gave no answer, which it may give later.
-fn is_passing(cause: &io::Error) -> bool {
+/// Returns the error of a server that gave no answer, which it may give later.
+fn passing(cause: &io::Error) -> Option<&ClientError> {
     let error = cause.get_ref().and_then(|it| it.downcast_ref());
-    error.is_some_and(ClientError::may_pass)
+    error.filter(|error: &&ClientError| error.may_pass())
 }
 
 /// Returns the exception for an error: `OSError` if the system refused to read or write.
@@ -212,9 +212,10 @@ fn failed(error: &Error) -> PyErr {
                 None => PyOSError::new_err(error.to_string()),
             }
         }
-        Error::Identity(::age::DecryptError::Io(cause)) if is_passing(cause) => {
-            ServerError::new_err(error.to_string())
-        }
+        Error::Identity(::age::DecryptError::Io(cause)) => match passing(cause) {
+            Some(unanswered) => server_error(unanswered, error.to_string()),
+            None => FileError::new_err(error.to_string()),
+        },
         Error::NoRecipient => {
             PyValueError::new_err("recipients or a passphrase are needed to write")
         }

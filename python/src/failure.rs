@@ -1,6 +1,8 @@
 //! Errors as Python exceptions: `ValueError` if the caller has to change an argument, a subclass of `oarlock.Error` otherwise.
 
 use oarlock::Error;
+use oarlock_net::client::ClientError;
+use oarlock_net::proto::code_name;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
@@ -52,7 +54,7 @@ create_exception!(
     oarlock,
     ServerError,
     OarlockError,
-    "A cryptoserver cannot be reached, does not allow an operation, or has failed."
+    "A cryptoserver cannot be reached, does not allow an operation, or has failed.\n\n`code` is the name of the gRPC status, such as \"PERMISSION_DENIED\", or None."
 );
 
 /// Returns the exception for an error.
@@ -70,6 +72,16 @@ pub fn exception(error: &Error) -> PyErr {
     }
 }
 
+/// Returns the exception for an error of a server or of the way to it, with this text.
+pub fn server_error(error: &ClientError, text: String) -> PyErr {
+    let exception = ServerError::new_err(text);
+    let set = Python::attach(|py| {
+        let value = exception.value(py);
+        value.setattr("code", code_name(error.code))
+    });
+    set.err().unwrap_or(exception)
+}
+
 /// Adds the exceptions to the module.
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
@@ -83,5 +95,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("QueueFull", py.get_type::<QueueFull>())?;
     module.add("JobFailed", py.get_type::<JobFailed>())?;
     module.add("FileError", py.get_type::<FileError>())?;
-    module.add("ServerError", py.get_type::<ServerError>())
+    let server_error = py.get_type::<ServerError>();
+    server_error.setattr("code", py.None())?;
+    module.add("ServerError", server_error)
 }

@@ -6,6 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use oarlock::job::{CompletionQueue, Job, JobOptions, Order, QueueFull};
 use oarlock::{Error, keys};
+use oarlock_net::proto;
+use pyo3::IntoPyObjectExt as _;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use pyo3::{PyTraverseError, PyVisit};
@@ -14,12 +16,50 @@ use zeroize::Zeroizing;
 use crate::buffer::Input;
 use crate::failure::exception;
 use crate::key::{PrivateKey, PublicKey, encryption_scheme, not_rsa};
-use crate::remote::{Answer, Content, NoAnswer, RemoteKey};
+use crate::remote::{Change, Content, Cryptoserver, KeyEntry, NoAnswer, RemoteKey};
 
 /// Results that one call of `drain` hands to their futures: some 100 us of the loop's time.
 const DRAINED_MAX: usize = 64;
 
-type Queue = CompletionQueue<Answer, Py<PyAny>>;
+type Queue = CompletionQueue<Result<Made, NoAnswer>, Py<PyAny>>;
+
+/// What a job has made.
+enum Made {
+    Bytes(Zeroizing<Vec<u8>>),
+    Key(proto::Key),
+    Keys(Vec<proto::Key>),
+}
+
+impl Made {
+    fn into_python(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        match self {
+            Self::Bytes(bytes) => Ok(PyBytes::new(py, &bytes).into_any()),
+            Self::Key(key) => KeyEntry::new(key)?.into_bound_py_any(py),
+            Self::Keys(keys) => {
+                let entries: PyResult<Vec<_>> = keys.into_iter().map(KeyEntry::new).collect();
+                entries?.into_bound_py_any(py)
+            }
+        }
+    }
+}
+
+impl From<Zeroizing<Vec<u8>>> for Made {
+    fn from(bytes: Zeroizing<Vec<u8>>) -> Self {
+        Self::Bytes(bytes)
+    }
+}
+
+impl From<proto::Key> for Made {
+    fn from(key: proto::Key) -> Self {
+        Self::Key(key)
+    }
+}
+
+impl From<Vec<proto::Key>> for Made {
+    fn from(keys: Vec<proto::Key>) -> Self {
+        Self::Keys(keys)
+    }
+}
 
 /// The jobs of one event loop, with their futures.
 #[pyclass(frozen, module = "oarlock._oarlock")]
@@ -36,13 +76,19 @@ impl Jobs {
         future: Py<PyAny>,
     ) -> PyResult<()> {
         let job = job.map_err(|_| exception(&Error::QueueFull))?;
-        self.lock().push(job.map(|bytes| Ok(bytes.into())), future);
+        self.lock()
+            .push(job.map(|bytes| Ok(Made::Bytes(bytes.into()))), future);
         Ok(())
     }
 
-    fn push_remote(&self, job: Result<Job<Answer>, NoAnswer>, future: Py<PyAny>) -> PyResult<()> {
+    fn push_remote<T: Into<Made> + 'static>(
+        &self,
+        job: Result<Job<Result<T, NoAnswer>>, NoAnswer>,
+        future: Py<PyAny>,
+    ) -> PyResult<()> {
         let job = job.map_err(|error| error.exception())?;
-        self.lock().push(job, future);
+        self.lock()
+            .push(job.map(|made| made.map(Into::into)), future);
         Ok(())
     }
 }
@@ -79,10 +125,14 @@ impl Jobs {
             if future.call_method0("done")?.is_truthy()? {
                 continue;
             }
-            match result {
-                Ok(Ok(bytes)) => future.call_method1("set_result", (PyBytes::new(py, &bytes),))?,
-                Ok(Err(error)) => future.call_method1("set_exception", (error.exception(),))?,
-                Err(error) => future.call_method1("set_exception", (exception(&error),))?,
+            let made = match result {
+                Ok(Ok(made)) => made.into_python(py),
+                Ok(Err(error)) => Err(error.exception()),
+                Err(error) => Err(exception(&error)),
+            };
+            match made {
+                Ok(made) => future.call_method1("set_result", (made,))?,
+                Err(error) => future.call_method1("set_exception", (error,))?,
             };
         }
         Ok(())
@@ -177,6 +227,62 @@ impl Jobs {
         let rsa = session.as_rsa().ok_or_else(|| not_rsa(key_type))?;
         let job = rsa.submit_decrypt(&scheme, ciphertext.bytes(), JobOptions::default());
         self.push(job, future)
+    }
+
+    fn list_keys(&self, future: Py<PyAny>, server: &Cryptoserver) -> PyResult<()> {
+        self.push_remote(server.submit_list(), future)
+    }
+
+    #[pyo3(signature = (future, server, id, key_type, bits=None, timeout=None))]
+    #[allow(clippy::too_many_arguments)] // of `Cryptoserver.create_key`
+    fn create_key(
+        &self,
+        future: Py<PyAny>,
+        server: &Cryptoserver,
+        id: String,
+        key_type: &str,
+        bits: Option<&Bound<'_, PyAny>>,
+        timeout: Option<f64>,
+    ) -> PyResult<()> {
+        let change = Change::create(key_type, bits)?;
+        self.push_remote(server.submit_change(id, change, timeout)?, future)
+    }
+
+    #[pyo3(signature = (future, server, id, version=None, timeout=None))]
+    fn rotate_key(
+        &self,
+        future: Py<PyAny>,
+        server: &Cryptoserver,
+        id: String,
+        version: Option<&Bound<'_, PyAny>>,
+        timeout: Option<f64>,
+    ) -> PyResult<()> {
+        let change = Change::rotate(version)?;
+        self.push_remote(server.submit_change(id, change, timeout)?, future)
+    }
+
+    #[pyo3(signature = (future, server, id, timeout=None))]
+    fn disable_key(
+        &self,
+        future: Py<PyAny>,
+        server: &Cryptoserver,
+        id: String,
+        timeout: Option<f64>,
+    ) -> PyResult<()> {
+        let job = server.submit_change(id, Change::Disable, timeout)?;
+        self.push_remote(job, future)
+    }
+
+    #[pyo3(signature = (future, server, id, timeout=None))]
+    fn enable_key(
+        &self,
+        future: Py<PyAny>,
+        server: &Cryptoserver,
+        id: String,
+        timeout: Option<f64>,
+    ) -> PyResult<()> {
+        let job = server.submit_change(id, Change::Enable, timeout)?;
+        self.push_remote(job, future)
     }
 
     /// For Python's collector of cycles: a loop has the jobs, whose futures have the loop.

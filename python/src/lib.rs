@@ -7,6 +7,7 @@
 //! exclusive.rs           objects that one call at a time uses
 //! origin.rs              objects that one process uses
 //! failure.rs             errors as exceptions
+//! numbers.rs             numbers and names as arguments
 //! aead.rs                one message in a call
 //! key.rs                 signatures, key agreement, key encapsulation, encryption
 //! cipher.rs  hmac.rs     ciphers without authentication, and tags without encryption
@@ -31,6 +32,7 @@ mod hmac;
 mod jobs;
 mod key;
 mod memory;
+mod numbers;
 mod origin;
 mod packet;
 mod random;
@@ -62,7 +64,7 @@ mod _oarlock {
     #[pymodule_export]
     use super::key::{PrivateKey, PublicKey};
     #[pymodule_export]
-    use super::remote::{Cryptoserver, RemoteIdentity, RemoteKey};
+    use super::remote::{Cryptoserver, KeyEntry, RemoteIdentity, RemoteKey};
 
     #[pymodule_export]
     use super::packet::{

@@ -7,7 +7,6 @@ mod batch;
 mod dtls;
 mod esp;
 mod failure;
-mod numbers;
 mod origin;
 mod srtp;
 mod tls;

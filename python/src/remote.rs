@@ -4,8 +4,10 @@
 //! call connects again, and what belongs to the parent's connections stays where it is, since nobody can unlock it.
 
 mod identity;
+mod manage;
 
 pub use self::identity::RemoteIdentity;
+pub use self::manage::{Change, KeyEntry};
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,7 +31,7 @@ use zeroize::Zeroizing;
 use crate::aead::no_pickle;
 use crate::buffer::Input;
 use crate::engine::accelerator;
-use crate::failure::{ServerError, exception};
+use crate::failure::{ServerError, exception, server_error};
 use crate::key::{PublicKey, encryption_scheme, scheme};
 
 /// Requests of one object that are under way; as many as jobs may wait.
@@ -81,7 +83,7 @@ impl NoAnswer {
             Self::Client(error) if error.code as i32 == INVALID_ARGUMENT => {
                 PyValueError::new_err(error.message.clone())
             }
-            Self::Client(error) => ServerError::new_err(error.message.clone()),
+            Self::Client(error) => server_error(error, error.message.clone()),
             Self::WrongSignature(id) => ServerError::new_err(format!(
                 "the server returned a signature that the public half of key {id:?} refuses: has the key been replaced?"
             )),
@@ -268,14 +270,7 @@ impl Cryptoserver {
                 ));
             }
         };
-        let timeout = Duration::try_from_secs_f64(timeout)
-            .ok()
-            .filter(|timeout| (TIMEOUT_MIN..=TIMEOUT_MAX).contains(timeout))
-            .ok_or_else(|| {
-                PyValueError::new_err(format!(
-                    "timeout must be 0.001 to 86400 seconds, not {timeout}"
-                ))
-            })?;
+        let timeout = duration(timeout)?;
         let tls = files.map(|files| files.client()).transpose();
         let defaults = Settings::new(
             servers,
@@ -337,6 +332,74 @@ impl Cryptoserver {
                 )))
             }
         }
+    }
+
+    /// Return the entries of all keys that this client has a right to: also secret keys and age identities.
+    ///
+    /// Raises ServerError if the client may not list keys.
+    fn list_keys(&self, py: Python<'_>) -> PyResult<Vec<KeyEntry>> {
+        let listed = self.0.wait(py, manage::listing())?;
+        listed.into_iter().map(KeyEntry::new).collect()
+    }
+
+    /// Have the server make a key, which never leaves it, and return its entry.
+    ///
+    /// `key_type` is one of RSA (with `bits`: 2048, 3072 or 4096), P-256, P-384, P-521, Ed25519, ML-DSA-44, ML-DSA-65,
+    /// ML-DSA-87, A256GCM, HS256, HS384, HS512, age and age-pq. `timeout` is in seconds, by default two minutes. Of several
+    /// servers one is asked: the first of those that are connected.
+    ///
+    ///     server = oarlock.Cryptoserver("rack:7443", ca="ca.pem", certificate="admin.pem", key="admin.key")
+    ///     server.create_key("shop", "P-256")
+    ///     signature = server.key("shop").sign(b"message")
+    ///
+    /// Raises ServerError, with `code` "ALREADY_EXISTS" if there is such a key. If the answer was lost, or Ctrl-C interrupted
+    /// the call, the key may be there: list the keys.
+    #[pyo3(signature = (id, key_type, bits=None, *, timeout=None))]
+    fn create_key(
+        &self,
+        py: Python<'_>,
+        id: String,
+        key_type: &str,
+        bits: Option<&Bound<'_, PyAny>>,
+        timeout: Option<f64>,
+    ) -> PyResult<KeyEntry> {
+        self.change(py, id, Change::create(key_type, bits)?, timeout)
+    }
+
+    /// Have the server make a new version of a key, and return its entry. Older versions still decrypt, unwrap, open and
+    /// verify.
+    ///
+    /// `version` is the newest one so far, for which the server is asked if it is absent; that needs the right to list keys.
+    /// With it a call may be repeated: a key that has another version by then gets no further one.
+    ///
+    ///     server.rotate_key("cards", version=1).version            # 2
+    ///
+    /// Raises ServerError, with `code` "FAILED_PRECONDITION" if the newest version is another one.
+    #[pyo3(signature = (id, version=None, *, timeout=None))]
+    fn rotate_key(
+        &self,
+        py: Python<'_>,
+        id: String,
+        version: Option<&Bound<'_, PyAny>>,
+        timeout: Option<f64>,
+    ) -> PyResult<KeyEntry> {
+        self.change(py, id, Change::rotate(version)?, timeout)
+    }
+
+    /// Have the server refuse all requests with a key until it is enabled. The call may be repeated.
+    ///
+    ///     server.disable_key("shop").disabled                      # True
+    #[pyo3(signature = (id, *, timeout=None))]
+    fn disable_key(&self, py: Python<'_>, id: String, timeout: Option<f64>) -> PyResult<KeyEntry> {
+        self.change(py, id, Change::Disable, timeout)
+    }
+
+    /// Have the server use a disabled key again. The call may be repeated.
+    ///
+    ///     server.enable_key("shop").disabled                       # False
+    #[pyo3(signature = (id, *, timeout=None))]
+    fn enable_key(&self, py: Python<'_>, id: String, timeout: Option<f64>) -> PyResult<KeyEntry> {
+        self.change(py, id, Change::Enable, timeout)
     }
 
     /// Return the age identity with an ID, for `oarlock.open`. Nobody asks the server for it before that.
@@ -567,6 +630,18 @@ impl RemoteKey {
     fn __reduce__(&self) -> PyResult<()> {
         Err(no_pickle("RemoteKey"))
     }
+}
+
+/// Returns the time of an argument, in seconds.
+fn duration(seconds: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(seconds)
+        .ok()
+        .filter(|timeout| (TIMEOUT_MIN..=TIMEOUT_MAX).contains(timeout))
+        .ok_or_else(|| {
+            PyValueError::new_err(format!(
+                "timeout must be 0.001 to 86400 seconds, not {seconds}"
+            ))
+        })
 }
 
 fn digest(hash: Hash, message: &[u8]) -> Vec<u8> {

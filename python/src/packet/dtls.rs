@@ -7,7 +7,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
 use super::batch::{Batch, bytes, results};
-use super::numbers::{byte, count, long};
 use super::origin::Sender;
 use super::tls::suite_of;
 use crate::aead::no_pickle;
@@ -15,6 +14,7 @@ use crate::buffer::Input;
 use crate::engine::accelerator;
 use crate::exclusive::{Exclusive, LeftByParent};
 use crate::failure::exception;
+use crate::numbers::{byte, count, long};
 
 /// The sender of one direction of a DTLS 1.3 connection (RFC 9147, 4), whose handshake another library does.
 ///

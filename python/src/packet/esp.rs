@@ -9,13 +9,13 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use super::batch::{Batch, bytes, results, with_type};
-use super::numbers::{by_name, byte, count, long, word};
 use super::origin::Sender;
 use crate::aead::no_pickle;
 use crate::buffer::Input;
 use crate::engine::accelerator;
 use crate::exclusive::{Exclusive, LeftByParent};
 use crate::failure::exception;
+use crate::numbers::{by_name, byte, count, long, word};
 
 /// The sender of an IPsec association (ESP, RFC 4303).
 ///

@@ -8,13 +8,13 @@ use pyo3::types::PyList;
 
 use super::batch::{Batch, bytes, results};
 use super::failure;
-use super::numbers::{by_name, count, word};
 use super::origin::Sender;
 use crate::aead::no_pickle;
 use crate::buffer::Input;
 use crate::engine::accelerator;
 use crate::exclusive::{Exclusive, LeftByParent};
 use crate::failure::exception;
+use crate::numbers::{by_name, count, word};
 
 /// The sender of an SRTP session (RFC 3711), for RTP and RTCP packets of any number of sources.
 ///

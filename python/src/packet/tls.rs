@@ -9,7 +9,6 @@ use pyo3::types::{PyBytes, PyList};
 
 use super::batch::{Batch, bytes, results, with_type};
 use super::failure;
-use super::numbers::{by_name, byte, long};
 use super::origin::Sender;
 use crate::aead::no_pickle;
 use crate::buffer::Input;
@@ -17,6 +16,7 @@ use crate::engine::{accelerator, compute};
 use crate::exclusive::Exclusive;
 use crate::failure::exception;
 use crate::memory::{TooLarge, reserved};
+use crate::numbers::{by_name, byte, long};
 use crate::region::NewBytes;
 
 /// The sender of one direction of a TLS 1.3 connection (RFC 8446, 5), whose handshake another library does.

@@ -96,7 +96,7 @@ impl Row {
             id: key.id.clone(),
             algorithm: algorithm.to_owned(),
             bits,
-            rights: key.permissions().filter_map(name).collect(),
+            rights: key.permissions().filter_map(Permission::name).collect(),
             device: Some(key.device.clone()).filter(|device| !device.is_empty()),
             recipient: Some(key.recipient.clone()).filter(|recipient| !recipient.is_empty()),
             version: Some(key.version).filter(|version| *version > 0),
@@ -120,25 +120,6 @@ impl Row {
             rights,
             printable(self.device.as_deref().unwrap_or("any")),
         ]
-    }
-}
-
-fn name(permission: Permission) -> Option<&'static str> {
-    match permission {
-        Permission::Sign => Some("sign"),
-        Permission::Decrypt => Some("decrypt"),
-        Permission::RawPrivate => Some("raw_private"),
-        Permission::ModExp => Some("mod_exp"),
-        Permission::Random => Some("random"),
-        Permission::Unwrap => Some("unwrap"),
-        Permission::Mac => Some("mac"),
-        Permission::VerifyMac => Some("verify_mac"),
-        Permission::Seal => Some("seal"),
-        Permission::Open => Some("open"),
-        Permission::Rotate => Some("rotate"),
-        Permission::Disable => Some("disable"),
-        Permission::Enable => Some("enable"),
-        Permission::Unspecified => None,
     }
 }
 

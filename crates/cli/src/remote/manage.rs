@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use oarlock_net::client::CallOptions;
 use oarlock_net::proto::KeyType;
 
-use super::{Access, list, listed, refused};
+use super::{Access, list, refused};
 use crate::failure::Failure;
 
 #[derive(clap::Subcommand)]
@@ -169,13 +169,8 @@ pub(super) fn run(command: &Command) -> Result<(), Failure> {
             Command::Rotate { version, .. } => {
                 let version = match version {
                     Some(version) => *version,
-                    None => listed(&client, id).await?.version,
+                    None => client.newest_version(id).await.map_err(refused)?,
                 };
-                if version == 0 {
-                    return Err(Failure::new(format!(
-                        "key {id:?} has no versions: it is not in the server's managed directory"
-                    )));
-                }
                 client.rotate_key(id, version, options).await
             }
             Command::Disable { .. } => client.disable_key(id, options).await,
