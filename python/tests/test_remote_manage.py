@@ -92,7 +92,7 @@ def entry(server, name):
     return next(key for key in server.list_keys() if key.id == name)
 
 
-def refused(code, call, *arguments, match="", **named):
+def refused(code, call, *arguments, match=None, **named):
     """Checks that a call raises ServerError with a code."""
     with pytest.raises(oarlock.ServerError, match=match) as caught:
         call(*arguments, **named)
