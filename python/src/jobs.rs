@@ -229,14 +229,16 @@ impl Jobs {
         self.push(job, future)
     }
 
-    fn list_keys(&self, future: Py<PyAny>, server: &Cryptoserver) -> PyResult<()> {
-        self.push_remote(server.submit_list(), future)
+    fn list_keys(&self, py: Python<'_>, future: Py<PyAny>, server: &Cryptoserver) -> PyResult<()> {
+        let job = py.detach(|| server.submit_list());
+        self.push_remote(job, future)
     }
 
     #[pyo3(signature = (future, server, id, key_type, bits=None, timeout=None))]
     #[allow(clippy::too_many_arguments)] // of `Cryptoserver.create_key`
     fn create_key(
         &self,
+        py: Python<'_>,
         future: Py<PyAny>,
         server: &Cryptoserver,
         id: String,
@@ -245,12 +247,14 @@ impl Jobs {
         timeout: Option<f64>,
     ) -> PyResult<()> {
         let change = Change::create(key_type, bits)?;
-        self.push_remote(server.submit_change(id, change, timeout)?, future)
+        let job = py.detach(|| server.submit_change(id, change, timeout))?;
+        self.push_remote(job, future)
     }
 
     #[pyo3(signature = (future, server, id, version=None, timeout=None))]
     fn rotate_key(
         &self,
+        py: Python<'_>,
         future: Py<PyAny>,
         server: &Cryptoserver,
         id: String,
@@ -258,30 +262,33 @@ impl Jobs {
         timeout: Option<f64>,
     ) -> PyResult<()> {
         let change = Change::rotate(version)?;
-        self.push_remote(server.submit_change(id, change, timeout)?, future)
+        let job = py.detach(|| server.submit_change(id, change, timeout))?;
+        self.push_remote(job, future)
     }
 
     #[pyo3(signature = (future, server, id, timeout=None))]
     fn disable_key(
         &self,
+        py: Python<'_>,
         future: Py<PyAny>,
         server: &Cryptoserver,
         id: String,
         timeout: Option<f64>,
     ) -> PyResult<()> {
-        let job = server.submit_change(id, Change::Disable, timeout)?;
+        let job = py.detach(|| server.submit_change(id, Change::Disable, timeout))?;
         self.push_remote(job, future)
     }
 
     #[pyo3(signature = (future, server, id, timeout=None))]
     fn enable_key(
         &self,
+        py: Python<'_>,
         future: Py<PyAny>,
         server: &Cryptoserver,
         id: String,
         timeout: Option<f64>,
     ) -> PyResult<()> {
-        let job = server.submit_change(id, Change::Enable, timeout)?;
+        let job = py.detach(|| server.submit_change(id, Change::Enable, timeout))?;
         self.push_remote(job, future)
     }
 
