@@ -309,5 +309,5 @@ fn fleet_is_pythons() {
 
     let mut fleet = home.oarlock(&["fleet", "encrypt"]);
     let output = run(fleet.env("PATH", home.path("nowhere")), b"");
-    assert_fails(&output, 1, &["python3", "pip install 'oarlock[ray]'"]);
+    assert_fails(&output, 1, &["python3", "with the extra [ray]"]);
 }
