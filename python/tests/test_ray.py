@@ -743,7 +743,7 @@ def test_without_ray():
     code = "import sys; sys.modules['ray'] = None; from oarlock.ray.command import main; sys.exit(main(sys.argv[1:]))"
     done = subprocess.run((sys.executable, "-c", code, "encrypt", "a", "b", "-r", "x"), capture_output=True, text=True)
     assert done.returncode == 2
-    assert "ray is not installed: pip install 'oarlock[ray]'" in done.stderr
+    assert "ray is not installed: install the wheel of oarlock with the extra [ray]" in done.stderr
 
 
 def test_arguments(tmp_path, keys, capsys):
