@@ -71,6 +71,17 @@ def cluster(home):
     patch.undo()
 
 
+@pytest.fixture
+def threads_as_workers():
+    """For tests of the driver and the stores: a process takes a second to start. The long form has processes."""
+    from ray_support import WorkerHere
+
+    with pytest.MonkeyPatch.context() as patch:
+        if not os.environ.get("OARLOCK_TEST_FLEET"):
+            WorkerHere.use(patch)
+        yield
+
+
 @pytest.fixture(scope="session")
 def keys(tmp_path_factory):
     """Identity files, their texts and recipients."""

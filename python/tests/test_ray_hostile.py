@@ -80,6 +80,7 @@ def test_a_journal_of_headers_that_another_user_may_have_written(journal, tmp_pa
     assert (tmp_path / "dst" / "age").read_bytes() == again + rest
 
 
+@pytest.mark.usefixtures("threads_as_workers")
 def test_manifests_with_numbers_that_none_can_follow(work, target, keys, tmp_path):
     fill_for(tmp_path / "src", {"a": b"a"}, "encrypt", keys)
     assert work("encrypt", tmp_path / "src", target).done == 1

@@ -4,7 +4,7 @@ import errno
 import os
 
 import pytest
-from ray_support import Bucket, WorkerHere, fill_for, is_clean, job
+from ray_support import Bucket, fill_for, is_clean, job
 
 from oarlock.ray import local
 from oarlock.ray.job import _Job
@@ -12,16 +12,7 @@ from oarlock.ray.local import LocalStore
 from oarlock.ray.objects import FOLDER, Changed
 from oarlock.ray.worker import Fault
 
-pytestmark = pytest.mark.usefixtures("cluster")
-
-
-@pytest.fixture(autouse=True)
-def workers():
-    """The driver and the stores are tested here: workers are threads, except in the long form."""
-    with pytest.MonkeyPatch.context() as patch:
-        if not os.environ.get("OARLOCK_TEST_FLEET"):
-            WorkerHere.use(patch)
-        yield
+pytestmark = pytest.mark.usefixtures("cluster", "threads_as_workers")
 
 
 COMMANDS = ("encrypt", "decrypt", "rotate")
