@@ -19,7 +19,7 @@ use super::in_memory::{self, InMemory};
 use super::operations;
 use super::packets::{self, Line};
 use super::python::{CASES_IN_PYTHON, Python};
-use super::server::{Board, Boards, Place, Servers};
+use super::server::{Application, Board, Boards, Place, Servers};
 use super::setup::Setup;
 use super::speed::Speed;
 use super::ssh::{Setting, Ssh, Suite, TransferKind};
@@ -276,6 +276,18 @@ fn servers() -> Vec<(String, Servers)> {
         for (key, is_p256) in [("p256", true), ("rsa2048", false)] {
             let token = Servers::Token { place, is_p256 };
             cases.push((format!("pkcs11-{name}-{key}"), token));
+        }
+    }
+    for (name, application) in [
+        ("java", Application::Java),
+        ("openssl", Application::OpenSsl),
+    ] {
+        for (key, is_p256) in [("p256", true), ("rsa2048", false)] {
+            let signs = Servers::Application {
+                application,
+                is_p256,
+            };
+            cases.push((format!("pkcs11-{name}-{key}"), signs));
         }
     }
     cases.extend(kinds().iter().map(|kind| {

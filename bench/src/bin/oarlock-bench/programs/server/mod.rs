@@ -7,10 +7,12 @@
 //! sides.rs    what they are compared with
 //! boards.rs   simulated boards of the paper      endure.rs   much load, too much, and a server that dies
 //! hostile.rs  hostile clients and a victim    token.rs    the PKCS#11 module, with keys on a server or in files
+//! applications.rs    Java and OpenSSL with that module
 //! ```
 //!
 //! Servers are processes, and all clients of a server are one process. Every answer is compared with the library's.
 
+mod applications;
 mod boards;
 mod endure;
 mod host;
@@ -24,6 +26,7 @@ use oarlock_measure::Error;
 
 use super::compared::Compared;
 use super::setup::Setup;
+pub(crate) use applications::Application;
 pub(crate) use boards::{Board, Boards};
 use host::Home;
 pub(crate) use sides::{
@@ -54,6 +57,11 @@ pub(crate) enum Servers {
         place: Place,
         is_p256: bool,
     },
+    /// The PKCS#11 module in a program that knows tokens, with P-256 or RSA-2048.
+    Application {
+        application: Application,
+        is_p256: bool,
+    },
     /// A hostile client of this kind, next to a victim.
     Beside(&'static str),
 }
@@ -71,6 +79,10 @@ impl Servers {
             Self::Overload => endure::overload(setup, &home),
             Self::Kill => endure::kill(setup, &home),
             Self::Token { place, is_p256 } => token::measure(setup, &home, place, is_p256),
+            Self::Application {
+                application,
+                is_p256,
+            } => applications::measure(setup, &home, application, is_p256),
             Self::Beside(kind) => hostile::beside(setup, &home, kind),
         }
     }

@@ -40,7 +40,7 @@ pub(super) fn measure(
     fs::write(&config, text).map_err(Error::io(config.display()))?;
     let signing = Signing {
         home,
-        key: if is_p256 { "p256" } else { "key-0" },
+        key: key(is_p256),
         is_p256,
         seconds: if setup.quick { 1.0 } else { 3.0 },
     };
@@ -134,8 +134,13 @@ fn relay(home: &Home, host: &Host, socket: &Path) -> Result<Running, Error> {
     Ok(running)
 }
 
+/// Returns the name of a key of this type.
+pub(super) fn key(is_p256: bool) -> &'static str {
+    if is_p256 { "p256" } else { "key-0" }
+}
+
 /// Makes a token of SoftHSM with this key. Returns its configuration.
-fn softhsm(home: &Home, key: &str) -> Result<PathBuf, Error> {
+pub(super) fn softhsm(home: &Home, key: &str) -> Result<PathBuf, Error> {
     if !Path::new(SOFTHSM_MODULE).exists() {
         return Err(Error::Unavailable(
             "no SoftHSM: apt-get install softhsm2".to_owned(),
@@ -166,12 +171,12 @@ fn softhsm(home: &Home, key: &str) -> Result<PathBuf, Error> {
     Ok(config)
 }
 
-const THREADS: usize = 8;
+pub(super) const THREADS: usize = 8;
 /// The number of answers that the server's own client compares. The module's client verifies the same number after the
 /// timed window.
 const COMPARED: usize = 8 * 64;
-const TOKEN: &str = "bench";
-const PIN: &str = "1234";
-const SOFTHSM_MODULE: &str = "/usr/lib/softhsm/libsofthsm2.so";
-const MISSING: &str = "no liboarlock_pkcs11.so next to this program: build it (cargo build --release --package oarlock-pkcs11)";
+pub(super) const TOKEN: &str = "bench";
+pub(super) const PIN: &str = "1234";
+pub(super) const SOFTHSM_MODULE: &str = "/usr/lib/softhsm/libsofthsm2.so";
+pub(super) const MISSING: &str = "no liboarlock_pkcs11.so next to this program: build it (cargo build --release --package oarlock-pkcs11)";
 const START_MAX: Duration = Duration::from_secs(20);
