@@ -23,7 +23,7 @@ const DRAINED_MAX: usize = 64;
 
 type Queue = CompletionQueue<Result<Made, NoAnswer>, Py<PyAny>>;
 
-/// What a job has made.
+/// The result of a job.
 enum Made {
     Bytes(Zeroizing<Vec<u8>>),
     Key(proto::Key),

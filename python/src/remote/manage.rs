@@ -15,7 +15,7 @@ use crate::failure::ServerError;
 use crate::key::PublicKey;
 use crate::numbers::word;
 
-/// What a cryptoserver tells of a key: of any kind, and without the key itself.
+/// The entry of a key in the list of a cryptoserver: its type, versions and rights. The secret is not in it.
 #[pyclass(frozen, module = "oarlock")]
 pub struct KeyEntry {
     key: proto::Key,
@@ -179,7 +179,7 @@ impl KeyEntry {
         proto::bits_of(self.public.as_ref()?.key())
     }
 
-    /// What the server lets this client do: "sign", "decrypt", "seal", "rotate" and others.
+    /// The operations that the server allows this client: "sign", "decrypt", "seal", "rotate" and others.
     #[getter]
     fn operations(&self) -> Vec<&'static str> {
         let permissions = self.key.permissions();
