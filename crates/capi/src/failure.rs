@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use oarlock::Error;
+use oarlock_threads::caught::caught;
 
 /// The reason why a call failed. Boxed, to keep the results of successful calls small.
 #[derive(Debug)]
@@ -113,18 +113,14 @@ thread_local! {
 /// Runs the body of a function and converts its outcome to the number that the function returns. No panic escapes.
 #[inline]
 pub(crate) fn call(run: impl FnOnce() -> Result<(), Failure>) -> c_int {
-    match catch_unwind(AssertUnwindSafe(run)) {
-        Ok(Ok(())) => 0,
-        Ok(Err(failure)) => failure.told(),
-        Err(panic) => {
-            // Its drop may panic as well.
-            std::mem::forget(panic);
-            Failure::new(
-                Code::Internal,
-                "a panic was stopped: this is a bug of Oarlock",
-            )
-            .told()
-        }
+    match caught(run) {
+        Some(Ok(())) => 0,
+        Some(Err(failure)) => failure.told(),
+        None => Failure::new(
+            Code::Internal,
+            "a panic was stopped: this is a bug of Oarlock",
+        )
+        .told(),
     }
 }
 

@@ -16,6 +16,12 @@ use crate::work::algorithm::Algorithm;
 
 pub(crate) struct Accelerator(pub(crate) Arc<Engine>);
 
+impl AsRef<Arc<Engine>> for Accelerator {
+    fn as_ref(&self) -> &Arc<Engine> {
+        &self.0
+    }
+}
+
 #[derive(Clone)]
 pub(crate) struct Builder(Setup);
 

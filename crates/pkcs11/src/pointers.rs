@@ -5,11 +5,11 @@
 #![allow(unsafe_code)]
 
 use std::mem;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::slice;
 
 use cryptoki_sys::*;
+use oarlock_threads::caught::caught;
 
 use crate::mechanisms::{Mechanism, Parameter};
 use crate::objects::{Attributes, Shown};
@@ -17,13 +17,11 @@ use crate::report::tell;
 
 /// Runs the body of a function and returns its number. No panic escapes.
 pub(crate) fn guarded(run: impl FnOnce() -> Result<(), CK_RV>) -> CK_RV {
-    match catch_unwind(AssertUnwindSafe(run)) {
-        Ok(Ok(())) => CKR_OK,
-        Ok(Err(code)) => code,
-        Err(panic) => {
-            // Its drop may panic as well.
-            mem::forget(panic);
-            let _ = catch_unwind(|| tell("a panic was stopped: this is a bug of Oarlock"));
+    match caught(run) {
+        Some(Ok(())) => CKR_OK,
+        Some(Err(code)) => code,
+        None => {
+            let _ = caught(|| tell("a panic was stopped: this is a bug of Oarlock"));
             CKR_GENERAL_ERROR
         }
     }

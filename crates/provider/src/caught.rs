@@ -1,9 +1,9 @@
 //! Stops panics.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use oarlock_threads::caught::caught;
 
 /// Runs `run` and returns its result, or `failed` if it panics: a panic must not reach C. No input can cause one.
 #[inline(always)]
 pub(crate) fn catching<T>(failed: T, run: impl FnOnce() -> T) -> T {
-    catch_unwind(AssertUnwindSafe(run)).unwrap_or(failed)
+    caught(run).unwrap_or(failed)
 }

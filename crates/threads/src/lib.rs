@@ -3,6 +3,7 @@
 //! This crate is a part of `oarlock`, which re-exports its jobs and errors as `oarlock::job` and `oarlock::Error`. It
 //! promises no stability to other users.
 
+pub mod caught;
 mod error;
 pub mod heap;
 pub mod job;

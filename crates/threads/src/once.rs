@@ -12,9 +12,9 @@
 //! back](Slot::put) under the next number, so a second answer, or one for a request that has moved on, finds nothing to
 //! claim. `model/tests/model.rs` checks this with loom.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Poll, Waker};
 
+use super::caught::caught;
 use super::pool::sync::{self, Mutex};
 
 /// A request of type `R` and its answer `A`.
@@ -171,8 +171,5 @@ impl<R, A> Slot<R, A> {
 
 /// Calls a caller's waker. It may panic, which must not end the thread that computes, cancels or drops requests of others.
 pub fn wake(waker: Waker) {
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
-        // Dropping the payload may panic in turn.
-        std::mem::forget(panic);
-    }
+    let _ = caught(|| waker.wake());
 }

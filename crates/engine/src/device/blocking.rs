@@ -4,7 +4,6 @@
 //! with a key's numbers, with numbers that a caller passes, or with a key that it holds itself. [`complete`] mediates: it
 //! passes operands in one form, checks results, and answers each request exactly once whatever the device does.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use zeroize::Zeroizing;
@@ -15,6 +14,7 @@ use crate::Error;
 use crate::work::operation::Service;
 use crate::work::request::PublicKeyRequest;
 use crate::work::shape::Shape;
+use oarlock_threads::caught::caught;
 
 /// A backend whose calls return when the work is done. It computes requests of services, raises numbers to powers, or
 /// both. [`Blocking`](crate::framework::Blocking) puts a queue in front of it for a framework. Any number of threads may
@@ -143,7 +143,7 @@ pub fn complete(
         device: device.name().to_owned(),
         reason,
     };
-    let run = AssertUnwindSafe(|| {
+    let reason = match caught(|| {
         device.run_public_key(batch, &mut |place, power| {
             let Some(is_due) = is_due.get_mut(place) else {
                 log::error!(
@@ -168,14 +168,9 @@ pub fn complete(
             };
             answer(place, result);
         });
-    });
-    let reason = match catch_unwind(run) {
-        Ok(()) => "it gave no answer",
-        Err(panic) => {
-            // Dropping it may panic too.
-            std::mem::forget(panic);
-            "its driver panicked"
-        }
+    }) {
+        Some(()) => "it gave no answer",
+        None => "its driver panicked",
     };
     for (place, is_due) in is_due.iter().enumerate() {
         if *is_due {

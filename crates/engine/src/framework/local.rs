@@ -16,6 +16,7 @@ use crate::device::{CpuDevice, complete};
 use crate::plan::engine::Engine;
 use crate::work::algorithm::Direction;
 use crate::work::operation::Service;
+use oarlock_threads::caught::caught;
 use oarlock_threads::once::wake;
 use oarlock_threads::pool::Background;
 use oarlock_threads::wiped::Wiped;
@@ -161,7 +162,7 @@ impl Local {
             return;
         }
         let mut gathered: Vec<Option<Wiped>> = Vec::with_capacity(parcels.len());
-        let mut outcomes: Vec<Result<(), Error>> = parcels.iter().map(|_| Ok(())).collect();
+        let mut outcomes: Vec<Option<Result<(), Error>>> = parcels.iter().map(|_| None).collect();
         let mut items = Vec::with_capacity(parcels.len());
         for (_, parcel) in &mut parcels {
             gathered.push(match &mut parcel.what {
@@ -195,11 +196,21 @@ impl Local {
                 });
             }
         }
-        run_group(&mut items, &mut |place, outcome| outcomes[place] = outcome);
+        let answered = caught(|| {
+            #[cfg(test)]
+            tests::panic_if_asked();
+            run_group(&mut items, &mut |place, outcome| {
+                outcomes[place] = Some(outcome)
+            });
+        });
         drop(items);
         for (((flight, mut parcel), gathered), outcome) in
             parcels.into_iter().zip(gathered).zip(outcomes)
         {
+            let outcome = outcome.unwrap_or_else(|| {
+                debug_assert!(answered.is_none(), "a group leaves no request out");
+                Err(panicked(&parcel))
+            });
             if let (Content::Data { buffers, .. }, Some(data), Ok(())) =
                 (&mut parcel.what, gathered, &outcome)
             {
@@ -209,8 +220,13 @@ impl Local {
         }
     }
 
-    /// Computes one request on this thread. Returns the power for a public-key request.
+    /// Computes one request on this thread. Returns the power for a public-key request. A panic is an error, since a claimed
+    /// request must be answered.
     pub(super) fn compute(&self, parcel: &mut Parcel) -> Result<Zeroizing<Vec<u8>>, Error> {
+        caught(|| self.compute_unguarded(parcel)).unwrap_or_else(|| Err(panicked(parcel)))
+    }
+
+    fn compute_unguarded(&self, parcel: &mut Parcel) -> Result<Zeroizing<Vec<u8>>, Error> {
         let (session, step, buffers) = match &mut parcel.what {
             Content::PublicKey(request) => {
                 let cpu = oarlock_kernels::cpu::Cpu::detect();
@@ -225,6 +241,8 @@ impl Local {
                 buffers,
             } => (session, step, buffers),
         };
+        #[cfg(test)]
+        tests::panic_if_asked();
         let bytes = step.layout.authenticated.len() + step.layout.encrypted.len();
         let began = (bytes >= TIMED_BYTES_MIN).then(Instant::now);
         match buffers.only() {
@@ -248,6 +266,13 @@ impl Local {
 
     fn locked(&self) -> MutexGuard<'_, Backlog> {
         self.backlog.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn panicked(parcel: &Parcel) -> Error {
+    Error::DeviceFailed {
+        device: parcel.local_device().to_string(),
+        reason: "it panicked, which is a bug of Oarlock".into(),
     }
 }
 
@@ -336,3 +361,47 @@ const SWEEP_MIN: usize = 256;
 const LOOK_MAX: usize = 64;
 /// Below this, a request takes no longer than reading the clock twice.
 const TIMED_BYTES_MIN: usize = 4096;
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::framework::{Framework, HashAlgorithm, Request, SessionSpec};
+    use crate::testing::Accelerator;
+
+    thread_local! {
+        static PANICS: Cell<bool> = const { Cell::new(false) };
+    }
+
+    pub(super) fn panic_if_asked() {
+        assert!(!PANICS.get(), "a kernel of this test");
+    }
+
+    #[test]
+    fn a_panic_answers_every_request_and_frees_its_place() {
+        const PLACES: usize = 3;
+        let accelerator = Accelerator::builder().max_threads(0).build().unwrap();
+        let framework = Framework::with_in_flight_max(&accelerator, PLACES);
+        let spec = SessionSpec::hmac(HashAlgorithm::Sha256, b"key", 32);
+        let session = framework.session(&spec).unwrap();
+        let request = || Request::encrypt([&b"message"[..], &[0; 32]].concat());
+        // One alone, then as many as fit, which are computed together.
+        for count in [1, PLACES, PLACES] {
+            PANICS.set(true);
+            let jobs: Vec<_> = (0..count)
+                .map(|_| session.submit(request()).unwrap())
+                .collect();
+            for job in jobs {
+                let outcome = job.wait().unwrap().outcome;
+                assert!(
+                    matches!(&outcome, Err(Error::DeviceFailed { reason, .. }) if reason.contains("panicked")),
+                    "{outcome:?}"
+                );
+            }
+            PANICS.set(false);
+            let answer = session.submit(request()).unwrap().wait().unwrap();
+            assert_eq!(answer.outcome, Ok(()));
+        }
+    }
+}

@@ -8,8 +8,9 @@
 
 use std::ffi::{c_int, c_void};
 use std::mem::{MaybeUninit, transmute};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, from_mut, null_mut};
+
+use oarlock_threads::caught::caught;
 
 /// Runs `run` on a stack of its own. Returns `None` if there is no memory for one, or if `run` panicked.
 pub(super) fn run<T>(run: impl FnOnce() -> T) -> Option<T> {
@@ -56,11 +57,7 @@ extern "C" fn enter<F: FnOnce() -> T, T>(high: u32, low: u32) {
     // SAFETY: `begin_on` passed the address of its call, which nothing else uses until this function has ended.
     let call = unsafe { &mut *ptr::with_exposed_provenance_mut::<Call<F, T>>(address) };
     let Some(run) = call.run.take() else { return };
-    match catch_unwind(AssertUnwindSafe(run)) {
-        Ok(done) => call.done = Some(done),
-        // Not dropped: a payload's drop may panic too.
-        Err(panic) => std::mem::forget(panic),
-    }
+    call.done = caught(run);
 }
 
 /// A stack above a guard page.

@@ -18,6 +18,9 @@ mod job {
     pub(crate) mod queue;
 }
 
+#[path = "../../src/caught.rs"]
+mod caught;
+
 #[path = "../../src/once.rs"]
 mod once;
 

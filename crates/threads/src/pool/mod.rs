@@ -32,6 +32,7 @@ pub use self::stripes::Stripes;
 pub use self::sync::Parker;
 use self::thread::Handle;
 pub use self::tickets::{Role, Tickets};
+use crate::caught::caught;
 use crate::process::{self, Thread};
 
 /// Helpers shared by all callers. Dropping the pool ends and joins them.
@@ -393,13 +394,10 @@ impl Crew {
                         pieces < PIECES_MAX && self.board.version() == seen
                     };
                     // A caller's cipher may panic.
-                    let has_more = catch_unwind(AssertUnwindSafe(|| work.work(&mut goes_on)))
-                        .unwrap_or_else(|panic| {
-                            // As in `run`: its drop may panic in turn.
-                            std::mem::forget(panic);
-                            work.refused();
-                            false
-                        });
+                    let has_more = caught(|| work.work(&mut goes_on)).unwrap_or_else(|| {
+                        work.refused();
+                        false
+                    });
                     self.board.end_background(has_more.then_some(work));
                     watch.nap = Some(NAP_MIN);
                 }
@@ -407,13 +405,11 @@ impl Crew {
                     // It may take a while, and the caller that the helper was kept off has no part in it.
                     self.keep_myself_off(helper, NOWHERE);
                     let mut goes_on = || self.board.version() == seen;
-                    let has_more = catch_unwind(AssertUnwindSafe(|| work.work(&mut goes_on)))
-                        .unwrap_or_else(|panic| {
-                            // As above. A caller's waker may panic.
-                            std::mem::forget(panic);
-                            work.refused();
-                            false
-                        });
+                    // As above.
+                    let has_more = caught(|| work.work(&mut goes_on)).unwrap_or_else(|| {
+                        work.refused();
+                        false
+                    });
                     self.board.end_job(has_more.then_some(work));
                 }
                 Next::Idle if self.retire() => {

@@ -6,11 +6,11 @@
 //! `thread_local` values that have a `Drop`.
 
 use std::ffi::c_void;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
 
 use super::Crew;
+use crate::caught::caught;
 use crate::process;
 
 /// The handle of a thread. Dropping it neither joins nor detaches the thread.
@@ -75,10 +75,7 @@ extern "C" fn begin(crew: *mut c_void) -> *mut c_void {
         Arc::from_raw(crew.cast::<Crew>().cast_const())
     };
     // Moved in, so that a panic in its drop is caught as well.
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(move || crew.live())) {
-        // Not dropped: a payload is any value, and its drop may panic in turn.
-        std::mem::forget(panic);
-    }
+    let _ = caught(move || crew.live());
     ptr::null_mut()
 }
 

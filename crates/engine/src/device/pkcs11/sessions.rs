@@ -4,7 +4,6 @@
 //! its login gone ends the generation. The next call finds the token again, opens a session and logs in.
 
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use cryptoki::context::Pkcs11;
@@ -16,6 +15,7 @@ use zeroize::Zeroizing;
 use super::failure::Failure;
 use super::module::{LoginError, Module, TokenName, lock};
 use crate::device::error::DeviceError;
+use oarlock_threads::caught::caught;
 
 pub(super) struct Sessions {
     module: Arc<Module>,
@@ -160,9 +160,7 @@ impl Sessions {
     /// Runs `work` and turns a panic into an error, which closes the session: a module that reports an absurd length or
     /// count makes the code that reads it panic.
     fn contained<T>(&self, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-            // Dropping it may panic too.
-            std::mem::forget(panic);
+        caught(work).unwrap_or_else(|| {
             Err(Failure::Final(DeviceError(format!(
                 "{}: token with {}: an answer that PKCS#11 does not allow; ask the module's maker",
                 self.module.path().display(),

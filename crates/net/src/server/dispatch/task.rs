@@ -1,7 +1,6 @@
 //! A request in the server. It is answered exactly once.
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
@@ -12,6 +11,7 @@ use super::super::signature::Signature;
 use super::answer::{Answered, Refusal, Responder};
 use oarlock::device::{PublicKeyRequest, Shape};
 use oarlock::keys::KeyType;
+use oarlock_threads::caught::caught;
 use tonic::Code;
 
 /// The number of a shape.
@@ -229,9 +229,7 @@ pub(super) struct Panicked;
 
 /// Runs code that may panic, such as that of a driver.
 pub(super) fn guarded<T>(what: impl fmt::Display, run: impl FnOnce() -> T) -> Result<T, Panicked> {
-    catch_unwind(AssertUnwindSafe(run)).map_err(|panic| {
-        // Dropping it may panic too.
-        std::mem::forget(panic);
+    caught(run).ok_or_else(|| {
         tracing::error!("{what} panicked");
         Panicked
     })
