@@ -10,6 +10,7 @@ use aws_lc_sys::{
     EVP_PKEY_pqdsa_new_raw_public_key, NID_MLDSA44, NID_MLDSA65, NID_MLDSA87,
 };
 use oarlock_threads::process;
+use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use super::failed;
@@ -218,6 +219,12 @@ impl MlDsaPrivateKey {
     pub fn write_to(&self, output: &mut [u8]) -> Result<(), Error> {
         check_length(output.len(), self.set().private_key_bytes())?;
         done_or_no_memory(self.0.inner.write_private(output))
+    }
+
+    /// Whether `expanded` is this private key in its expanded form. The time depends on the length alone.
+    pub fn is_expanded(&self, expanded: &[u8]) -> bool {
+        let mut own = Zeroizing::new(vec![0; self.set().private_key_bytes()]);
+        self.write_to(&mut own).is_ok() && bool::from(own.ct_eq(expanded))
     }
 
     /// Writes the public key to `output`, which has [`MlDsa::public_key_bytes`] bytes.

@@ -83,9 +83,12 @@ impl Ours for EcKey {
         let (mut curve, mut point, mut scalar) = (None, None, None);
         let taken = params.each(|name, value| {
             match name {
-                b"group" => curve = Some(curve_named(value.text().ok_or(())?).ok_or(())?),
-                b"pub" => point = Some(value.given_octets().ok_or(())?),
-                b"priv" => scalar = Some(value.number_octets().ok_or(())?),
+                // Releases differ in what a second one of a name means.
+                b"group" if curve.is_none() => {
+                    curve = Some(curve_named(value.text().ok_or(())?).ok_or(())?)
+                }
+                b"pub" if point.is_none() => point = Some(value.given_octets().ok_or(())?),
+                b"priv" if scalar.is_none() => scalar = Some(value.number_octets().ok_or(())?),
                 _ if !is_all || is_usual(name, value) => {}
                 _ => return Err(()),
             }

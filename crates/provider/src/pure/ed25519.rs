@@ -39,8 +39,8 @@ impl Ours for Ed25519Key {
             let octets =
                 || <&[u8; KEY_BYTES]>::try_from(value.given_octets().ok_or(())?).map_err(|_| ());
             match name {
-                b"pub" => public = Some(octets()?),
-                b"priv" => seed = Some(octets()?),
+                b"pub" if public.is_none() => public = Some(octets()?),
+                b"priv" if seed.is_none() => seed = Some(octets()?),
                 _ if !is_all => {}
                 _ => return Err(()),
             }

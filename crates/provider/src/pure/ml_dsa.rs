@@ -39,7 +39,7 @@ impl<const SET: usize> Ours for MlDsaKey<SET> {
         defaults.ml_dsa[SET].keys.as_ref()
     }
 
-    /// Makes a key. A private key with a public key that is not its own is left to the default provider.
+    /// Makes a key. Halves that do not belong together are left to the default provider.
     fn of(selection: c_int, params: Params<'_>, is_all: bool) -> Option<Self> {
         let (mut public, mut seed, mut private) = (None, None, None);
         let taken = params.each(|name, value| {
@@ -50,8 +50,11 @@ impl<const SET: usize> Ours for MlDsaKey<SET> {
                 _ if !is_all => return Ok(()),
                 _ => return Err(()),
             };
-            *place = Some(value.given_octets().ok_or(())?);
-            Ok(())
+            // Releases differ in what a second one of a name means.
+            match place.replace(value.given_octets().ok_or(())?) {
+                None => Ok(()),
+                Some(_) => Err(()),
+            }
         });
         taken.ok()?;
         let public = public?;
@@ -65,7 +68,11 @@ impl<const SET: usize> Ours for MlDsaKey<SET> {
             }
             (None, private) => MlDsaPrivateKey::from_bytes(Self::SET, private?),
         };
-        let key = Self::Private(key.ok()?);
+        let key = key.ok()?;
+        if seed.is_some() && private.is_some_and(|private| !key.is_expanded(private)) {
+            return None;
+        }
+        let key = Self::Private(key);
         (key.public()? == public).then_some(key)
     }
 

@@ -36,7 +36,13 @@ pub(super) fn table(inner: &ExchangeFunctions) -> Vec<Dispatch> {
         set_peer set_peer,
         freectx boxed::free::<Exchange>,
         dupctx boxed::dup::<Exchange>,
+        get_ctx_params get_ctx_params,
     );
+    // It ignores its arguments.
+    table.extend(inner.gettable_ctx_params.map(|function| Dispatch {
+        id: ExchangeFunctions::gettable_ctx_params,
+        function: function as *const c_void,
+    }));
     table.push(Dispatch::END);
     table
 }
@@ -69,6 +75,11 @@ impl Exchange {
     fn is_whole(&self) -> bool {
         self.private.is_some() && self.peer.is_some()
     }
+}
+
+/// Sets nothing: what releases since 3.4 report, a FIPS provider alone has.
+extern "C" fn get_ctx_params(_context: *mut c_void, _params: *mut Param) -> c_int {
+    1
 }
 
 /// # Safety

@@ -71,7 +71,8 @@ impl Key {
         }
     }
 
-    /// Takes the octets of an export, and the private half if it is selected. A missing public key is computed.
+    /// Takes the octets of an export, and the private half if it is selected. A missing public key is computed. `None` if
+    /// the default provider must do it, or refuse.
     fn import(&mut self, selection: c_int, params: Params<'_>) -> Option<()> {
         let (mut public, mut private) = (None, None);
         let taken = params.each(|name, value| {
@@ -80,11 +81,11 @@ impl Key {
                 PRIVATE if selection & SELECT_PRIVATE_KEY != 0 => &mut private,
                 _ => return Ok(()),
             };
-            // The first parameter of a name counts.
-            if place.is_none() {
-                *place = Some(octets(value).ok_or(())?);
+            // Releases differ in what a second one of a name means.
+            match place.replace(octets(value).ok_or(())?) {
+                None => Ok(()),
+                Some(_) => Err(()),
             }
-            Ok::<(), ()>(())
         });
         taken.ok()?;
         let private = private.map(X25519PrivateKey::from_bytes);
@@ -97,11 +98,8 @@ impl Key {
         Some(())
     }
 
-    /// Passes what it has of a selection to a callback.
-    ///
-    /// # Safety
-    /// `callback` takes `argument`.
-    unsafe fn export(&self, selection: c_int, callback: Callback, argument: *mut c_void) -> c_int {
+    /// Calls `give` with the parameters of what it has of a selection.
+    fn give<T>(&self, selection: c_int, give: impl FnOnce(*const Param) -> T) -> T {
         let mut params = [Param::END; 3];
         let mut places = params.iter_mut();
         let private = self.private.as_ref();
@@ -114,13 +112,92 @@ impl Key {
                 *place = Param::giving_octets(name, octets);
             }
         }
-        // SAFETY: the array ends with `Param::END`, and the argument is the callback's.
-        unsafe { callback(params.as_ptr(), argument) }
+        give(params.as_ptr())
     }
 
-    fn default(&self) -> Option<&DefaultAlgorithm<KeyFunctions>> {
+    /// Sets the parameters that are usual and given once; `None` if there are others.
+    fn get(&self, params: Params<'_>) -> Option<()> {
+        let mut seen = 0_u32;
+        let done = params.each(|name, value| {
+            let at = KNOWN.iter().position(|known| *known == name).ok_or(())?;
+            if seen & 1 << at != 0 {
+                return Err(());
+            }
+            seen |= 1 << at;
+            let is_done = match name {
+                b"bits" => value.set_number(253_u32),
+                b"security-bits" => value.set_number(128_u32),
+                b"max-size" => value.set_number(X25519_BYTES as u32),
+                ENCODED => self.public.is_some_and(|public| value.set_octets(&public)),
+                PUBLIC => {
+                    let public = self.public.as_ref();
+                    public.is_none_or(|public| value.set_octets(public))
+                }
+                _ => {
+                    let private = self.private.as_ref();
+                    private.is_none_or(|private| value.set_octets(private.as_bytes()))
+                }
+            };
+            if is_done { Ok(()) } else { Err(()) }
+        });
+        done.ok()
+    }
+
+    /// Calls `call` with a key of the default provider's that has the same halves, for what is not regular, and takes its
+    /// halves back if `is_changed`. Returns 0 if there is no such key.
+    fn by_default(
+        &mut self,
+        is_changed: bool,
+        call: impl FnOnce(&KeyFunctions, *mut c_void) -> Option<c_int>,
+    ) -> c_int {
         // SAFETY: the provider outlives its X25519 keys.
-        X25519::of_default(unsafe { &*self.provider })
+        let default = X25519::of_default(unsafe { &*self.provider });
+        let made = || {
+            let DefaultAlgorithm {
+                functions, context, ..
+            } = default?;
+            let (import, export) = (functions.import?, functions.export?);
+            // SAFETY: the default provider's functions with its context and its new key; parameters that end; `take` with
+            // the key of ours that it fills.
+            unsafe {
+                let inner = Inner {
+                    key: functions.new?(*context),
+                    free: functions.free?,
+                };
+                if inner.key.is_null() {
+                    return None;
+                }
+                if self.public.is_some() {
+                    let import = |params| import(inner.key, SELECT_KEYPAIR, params);
+                    self.give(SELECT_KEYPAIR, |params| (import(params) == 1).then_some(()))?;
+                }
+                let done = call(functions, inner.key)?;
+                // A call that fails may have set a half before.
+                if is_changed && functions.has?(inner.key, SELECT_PUBLIC_KEY) == 1 {
+                    let mut key = Key::blank(self.provider);
+                    let place = std::ptr::from_mut(&mut key).cast();
+                    if export(inner.key, SELECT_KEYPAIR, take, place) != 1 {
+                        return None;
+                    }
+                    *self = key;
+                }
+                Some(done)
+            }
+        };
+        made().unwrap_or(0)
+    }
+}
+
+/// A key of the default provider's, freed at the end.
+struct Inner {
+    key: *mut c_void,
+    free: unsafe extern "C" fn(*mut c_void),
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // SAFETY: the default provider's function with its own key, which has no other owner. It may be null.
+        unsafe { (self.free)(self.key) };
     }
 }
 
@@ -224,10 +301,16 @@ unsafe extern "C" fn matches(one: *const c_void, other: *const c_void, selection
 unsafe extern "C" fn import(key: *mut c_void, selection: c_int, params: *const Param) -> c_int {
     catching(0, || {
         // SAFETY: null, or the core's X25519 key that no other call uses, and parameters that end.
-        let (key, params) = unsafe { (key.cast::<Key>().as_mut(), Params::new(params.cast_mut())) };
+        let (key, given) = unsafe { (key.cast::<Key>().as_mut(), Params::new(params.cast_mut())) };
         match key {
             Some(key) if selection & SELECT_KEYPAIR != 0 => {
-                key.import(selection, params).is_some().into()
+                if key.import(selection, given).is_some() {
+                    return 1;
+                }
+                key.by_default(true, |functions, inner| {
+                    // SAFETY: the default provider's function with a key of its own, and the core's parameters.
+                    Some(unsafe { functions.import?(inner, selection, params) })
+                })
             }
             _ => 0,
         }
@@ -247,8 +330,8 @@ unsafe extern "C" fn export(
         let key = unsafe { key.cast::<Key>().as_ref() };
         match (key, callback) {
             (Some(key), Some(callback)) if selection & SELECT_KEYPAIR != 0 => {
-                // SAFETY: the caller's callback and its argument.
-                unsafe { key.export(selection, callback, argument) }
+                // SAFETY: an array that ends, and the caller's callback with its argument.
+                key.give(selection, |params| unsafe { callback(params, argument) })
             }
             _ => 0,
         }
@@ -260,57 +343,19 @@ unsafe extern "C" fn export(
 /// [`Param::END`].
 unsafe extern "C" fn get_params(key: *mut c_void, params: *mut Param) -> c_int {
     catching(0, || {
-        // SAFETY: the core reads from null or a key of ours.
-        let Some(key) = (unsafe { key.cast::<Key>().as_ref() }) else {
+        // SAFETY: the core reads from null or a key of ours, into parameters that end.
+        let (key, given) = unsafe { (key.cast::<Key>().as_ref(), Params::new(params)) };
+        let Some(key) = key else {
             return 0;
         };
-        // SAFETY: parameters that end, with places.
-        let given = unsafe { Params::new(params) };
-        // Later releases report more than a key's octets, the same for each key. A blank key of the default provider
-        // reports that. It comes first because it would overwrite our octets with its own.
-        let are_known = given.each(|name, _| {
-            if KNOWN.contains(&name) {
-                Ok(())
-            } else {
-                Err(())
-            }
-        });
-        if are_known.is_err() {
-            let more = || {
-                let default = key.default()?;
-                // SAFETY: the default provider's functions, with a new key of its own and the caller's parameters.
-                unsafe {
-                    let inner = default.functions.new?(default.context);
-                    if inner.is_null() {
-                        return Some(0);
-                    }
-                    let done = default.functions.get_params?(inner, params);
-                    default.functions.free?(inner);
-                    Some(done)
-                }
-            };
-            if more() == Some(0) {
-                return 0;
-            }
+        if key.get(given).is_some() {
+            return 1;
         }
-        let done = given.each(|name, value| {
-            let is_done = match name {
-                b"bits" => value.set_number(253_u32),
-                b"security-bits" => value.set_number(128_u32),
-                b"max-size" => value.set_number(X25519_BYTES as u32),
-                b"encoded-pub-key" | PUBLIC => {
-                    let public = key.public.as_ref();
-                    public.is_none_or(|public| value.set_octets(public))
-                }
-                PRIVATE => {
-                    let private = key.private.as_ref();
-                    private.is_none_or(|private| value.set_octets(private.as_bytes()))
-                }
-                _ => true,
-            };
-            if is_done { Ok(()) } else { Err(()) }
-        });
-        done.is_ok().into()
+        // The clone is not taken back: the core may read from a key in several threads.
+        key.clone().by_default(false, |functions, inner| {
+            // SAFETY: the default provider's function with a key of its own, and the core's parameters.
+            Some(unsafe { functions.get_params?(inner, params) })
+        })
     })
 }
 
@@ -319,18 +364,19 @@ unsafe extern "C" fn get_params(key: *mut c_void, params: *mut Param) -> c_int {
 unsafe extern "C" fn set_params(key: *mut c_void, params: *const Param) -> c_int {
     catching(0, || {
         // SAFETY: null, or the core's X25519 key that no other call uses, and parameters that end.
-        let (key, params) = unsafe { (key.cast::<Key>().as_mut(), Params::new(params.cast_mut())) };
+        let (key, given) = unsafe { (key.cast::<Key>().as_mut(), Params::new(params.cast_mut())) };
         let Some(key) = key else {
             return 0;
         };
-        let done = params.each(|name, value| {
-            if name == b"encoded-pub-key" {
-                key.public = Some(*octets(value).ok_or(())?);
-                key.private = None;
-            }
-            Ok::<(), ()>(())
-        });
-        done.is_ok().into()
+        if let Some(public) = given.only(c"encoded-pub-key").and_then(octets) {
+            key.public = Some(*public);
+            key.private = None;
+            return 1;
+        }
+        key.by_default(true, |functions, inner| {
+            // SAFETY: the default provider's function with a key of its own, and the core's parameters.
+            Some(unsafe { functions.set_params?(inner, params) })
+        })
     })
 }
 
@@ -354,7 +400,7 @@ impl Generated for X25519 {
                 Ok(())
             }
             // The property query for the default provider's random numbers.
-            b"properties" => Ok(()),
+            b"properties" if value.is_text() => Ok(()),
             _ => Err(()),
         });
         set.is_ok()
@@ -424,6 +470,7 @@ extern "C" fn query_operation_name(operation: c_int) -> *const std::ffi::c_char 
     }
 }
 
+const ENCODED: &[u8] = b"encoded-pub-key";
 const PUBLIC: &[u8] = b"pub";
 const PRIVATE: &[u8] = b"priv";
 /// The parameters that are answered without the default provider.
@@ -431,7 +478,7 @@ const KNOWN: [&[u8]; 6] = [
     b"bits",
     b"security-bits",
     b"max-size",
-    b"encoded-pub-key",
+    ENCODED,
     PUBLIC,
     PRIVATE,
 ];

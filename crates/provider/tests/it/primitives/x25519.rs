@@ -229,13 +229,9 @@ unsafe fn exchange(
 
 fn values(script: &mut Script) -> Values {
     let mut values = Values::default();
-    for _ in 0..1 + script.below(2) {
+    for _ in 0..1 + script.below(3) {
         let name = script.pick(&["priv", "pub", "pub", "group"]);
         let bytes = script.pick(&[32, 32, 32, 32, 31, 33, 0]);
-        // 4.0 refuses a name that occurs twice.
-        if values.has(name) {
-            continue;
-        }
         values = match name {
             "group" => values.text("group", "x25519"),
             _ => values.octets(
@@ -319,9 +315,12 @@ fn run(seed: u64) -> Result<(), String> {
                         }
                         5 => {
                             let asks = &mut asks.clone();
-                            let name = asks.pick(&NAMES);
-                            let kind = asks.pick(&TYPES[..4]);
-                            let mut values = Values::default().value(name, kind, &share);
+                            let mut values = Values::default();
+                            for _ in 0..1 + asks.below(2) {
+                                let name =
+                                    asks.pick(&["encoded-pub-key", "properties", "pub", "bits"]);
+                                values = values.value(name, asks.pick(&TYPES[..4]), &share);
+                            }
                             let mut params = values.params();
                             let set = functions().EVP_PKEY_set_params;
                             let done = set(keys[one].0, params.as_mut_ptr());
