@@ -61,6 +61,8 @@ struct Context {
     message: Message,
     /// The default provider's context, once something was not regular.
     left: Option<MacContext>,
+    /// The default provider's context for the next message, if something that is not regular was set during this one.
+    next: Option<MacContext>,
     /// The core does not tear down a provider that has a context.
     provider: *const Provider,
 }
@@ -81,6 +83,7 @@ impl Context {
             common: OnceLock::new(),
             message: Message::New,
             left: None,
+            next: None,
             provider,
         }
     }
@@ -156,17 +159,41 @@ impl Context {
         Some(keyed.finish(output))
     }
 
-    /// Hands this context's work to the default provider. `None` in the middle of a message, whose data were not kept.
+    /// Hands this context's work to the default provider. `None` in the middle of a message, whose data was not kept.
     fn leave(&mut self) -> Option<&MacContext> {
         if self.left.is_none() {
             if self.message == Message::Begun {
                 return None;
             }
-            self.left = Some(self.replayed()?);
+            self.left = Some(match self.next.take() {
+                Some(next) => next,
+                None => self.replayed()?,
+            });
             self.keyed = None;
             self.common = OnceLock::new();
         }
         self.left.as_ref()
+    }
+
+    /// Has the default provider set what is not regular in the middle of a message: a key ends the message, and all else
+    /// counts for the next one. `None` if it would change this message, whose data was not kept.
+    fn set_during(
+        &mut self,
+        params: Params<'_>,
+        set: impl FnOnce(&MacContext) -> Option<c_int>,
+    ) -> Option<c_int> {
+        if params.have(b"tls-data-size") {
+            return None;
+        }
+        if self.next.is_none() {
+            self.next = Some(self.replayed()?);
+        }
+        let done = self.next.as_ref().and_then(set)?;
+        if done == 1 && params.have(b"key") {
+            self.message = Message::New;
+            self.leave();
+        }
+        Some(done)
     }
 
     /// Hands a context without settings to the default provider, with a digest that is not ours, and returns whether it
@@ -228,12 +255,18 @@ impl Copied for Context {
             keyed: self.keyed.as_ref().map(Hmac::copy),
             common: self.common.clone(),
             message: self.message,
-            left: match &self.left {
-                Some(left) => Some(left.copy()?),
-                None => None,
-            },
+            left: copied(&self.left)?,
+            next: copied(&self.next)?,
             provider: self.provider,
         })
+    }
+}
+
+/// Copies a context of the default provider's, if there is one. Returns `None` if that fails.
+fn copied(context: &Option<MacContext>) -> Option<Option<MacContext>> {
+    match context {
+        Some(context) => context.copy().map(Some),
+        None => Some(None),
     }
 }
 
@@ -285,6 +318,10 @@ unsafe extern "C" fn init(
                 0 => &[][..],
                 bytes => std::slice::from_raw_parts(key, bytes),
             });
+            if context.next.is_some() {
+                context.message = Message::New;
+                return context.leave().and_then(by).unwrap_or(0);
+            }
             let is_set = context.set(Params::new(params.cast_mut()), given);
             if is_set.and_then(|()| context.restart()).is_some() {
                 return 1;
@@ -383,13 +420,17 @@ unsafe extern "C" fn set_ctx_params(context: *mut c_void, params: *mut Param) ->
                 return 0;
             };
             let given = Params::new(params);
-            if context.set(given, None).is_some() {
+            if context.next.is_none() && context.set(given, None).is_some() {
                 return 1;
             }
             if let Some((_, is_set)) = context.leave_with(given) {
                 return is_set.into();
             }
-            context.leave().and_then(by).unwrap_or(0)
+            let done = match context.message {
+                Message::Begun => context.set_during(given, by),
+                Message::New | Message::Ended => context.leave().and_then(by),
+            };
+            done.unwrap_or(0)
         })
     }
 }
@@ -412,7 +453,11 @@ unsafe extern "C" fn get_ctx_params(context: *mut c_void, params: *mut Param) ->
             if let (Some(keyed), Some(value)) = (&context.keyed, given.only(c"size")) {
                 return value.set_number(keyed.hash().bytes() as u64).into();
             }
-            context.replayed().as_ref().and_then(by).unwrap_or(0)
+            match &context.next {
+                Some(next) => by(next),
+                None => context.replayed().as_ref().and_then(by),
+            }
+            .unwrap_or(0)
         })
     }
 }

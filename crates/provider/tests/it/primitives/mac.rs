@@ -188,8 +188,8 @@ fn run(seed: u64) -> Result<usize, String> {
     let mut script = Script::new(seed);
     let mut sides = [0, 1].map(Mac::new);
     let mut calls = Vec::new();
-    // In the middle of a message a context's settings must not change (EVP_MAC(3)), and after its end the context must be
-    // initialized again.
+    // After the end of a message a context must be initialized again (EVP_MAC(3)). In the middle of one, its settings may
+    // change, except for the length of a TLS record.
     let (mut is_begun, mut is_ended) = (false, false);
     for _ in 0..3 + script.below(14) {
         let mut values = Values::default();
@@ -201,7 +201,9 @@ fn run(seed: u64) -> Result<usize, String> {
         let key = (script.below(3) > 0).then_some(key);
         let room = script.pick(&[64, 64, 64, 32, 10]);
         let what = script.below(16);
-        let what = if is_begun && what == 3 || is_ended && (3..12).contains(&what) {
+        let what = if is_begun && what == 3 && values.has("tls-data-size")
+            || is_ended && (3..12).contains(&what)
+        {
             0
         } else {
             what
@@ -242,6 +244,7 @@ fn run(seed: u64) -> Result<usize, String> {
             0..=2 => {
                 (is_begun, is_ended) = (false, !done);
             }
+            3 if done && values.has("key") => is_begun = false,
             4..8 => is_begun |= done,
             8 | 9 => (is_begun, is_ended) = (false, true),
             _ => {}
