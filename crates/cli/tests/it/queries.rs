@@ -109,12 +109,77 @@ fn a_query_decides_who_computes() {
         let lines = report["lines"].as_array().unwrap();
         assert_eq!(!lines.is_empty(), is_ours, "{query}: {report}");
     }
-    // Oarlock is not FIPS 140, so no provider matches.
-    let mut command = oarlock();
-    command.args(["run", "--provider"]).arg(provider());
-    command.args(["--", "openssl", "enc", "-aes-256-ctr", "-K", KEY, "-iv", IV]);
-    let output = run(command.args(["-propquery", "fips=yes"]), b"data");
-    assert!(!output.status.success() && output.stdout.is_empty());
+}
+
+/// Oarlock is not FIPS 140, so no provider matches `fips=yes`.
+#[test]
+fn no_operation_is_done_for_fips() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = |arguments: &[&str]| {
+        let mut command = Command::new("openssl");
+        command.args(arguments).current_dir(folder.path());
+        assert!(run(&mut command, b"").status.success(), "{arguments:?}");
+    };
+    for (kind, file) in [("X25519", "x"), ("ED25519", "ed")] {
+        made(&["genpkey", "-algorithm", kind, "-out", file]);
+    }
+    let group = "ec_paramgen_curve:P-256";
+    made(&[
+        "genpkey",
+        "-algorithm",
+        "EC",
+        "-pkeyopt",
+        group,
+        "-out",
+        "p256",
+    ]);
+    made(&["pkey", "-in", "x", "-pubout", "-out", "x.pub"]);
+    fs::write(folder.path().join("digest"), [7; 32]).unwrap();
+    let cipher = ["enc", "-aes-256-ctr", "-K", KEY, "-iv", IV, "-in", "digest"];
+    for arguments in [
+        &cipher[..],
+        &[
+            "mac",
+            "-digest",
+            "SHA256",
+            "-macopt",
+            "hexkey:00",
+            "-in",
+            "digest",
+            "HMAC",
+        ],
+        &[
+            "kdf",
+            "-keylen",
+            "32",
+            "-kdfopt",
+            "digest:SHA2-256",
+            "-kdfopt",
+            "hexkey:00",
+            "HKDF",
+        ],
+        &["genpkey", "-algorithm", "X25519"],
+        &["pkeyutl", "-derive", "-inkey", "x", "-peerkey", "x.pub"],
+        &["pkeyutl", "-sign", "-inkey", "p256", "-in", "digest"],
+        &[
+            "pkeyutl", "-sign", "-rawin", "-inkey", "ed", "-in", "digest",
+        ],
+    ] {
+        for (query, is_done) in [("fips=yes", false), ("?fips=yes", true)] {
+            let mut command = oarlock();
+            command.args(["run", "--provider"]).arg(provider());
+            command.args(["--", "openssl"]).current_dir(folder.path());
+            // The query comes after the name of the command.
+            command.args([arguments[0], "-propquery", query]);
+            let output = run(command.args(&arguments[1..]), b"");
+            assert_eq!(
+                output.status.success() && !output.stdout.is_empty(),
+                is_done,
+                "{arguments:?} {query}: {}",
+                stderr(&output)
+            );
+        }
+    }
 }
 
 #[test]

@@ -20,6 +20,8 @@ functions! {
         gettable_params 12 unsafe extern "C" fn(*mut c_void) -> *const Param,
         set_params 13 unsafe extern "C" fn(*mut c_void, *const Param) -> c_int,
         settable_params 14 unsafe extern "C" fn(*mut c_void) -> *const Param,
+        gen_get_params 15 WithParams,
+        gen_gettable_params 16 Describe,
         query_operation_name 20 *const c_void,
         has 21 unsafe extern "C" fn(*const c_void, c_int) -> c_int,
         validate 22 unsafe extern "C" fn(*const c_void, c_int, c_int) -> c_int,

@@ -4,6 +4,8 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 
+use oarlock_engine::hash::DIGEST_BYTES_MAX;
+
 use super::context::{Context, HashName, Message, Purpose, State};
 use crate::abi::{Dispatch, Param, Params, offered};
 use crate::asked;
@@ -230,12 +232,14 @@ unsafe extern "C" fn sign(
     unsafe {
         with::<Context>(context, |context| {
             if let State::Digests(Purpose::Sign, hash) = context.state {
-                if signature.is_null() {
-                    *bytes = context.signature_bytes_max()?;
+                if signature.is_null()
+                    && let Some(bytes_max) = context.signature_bytes_max()
+                {
+                    *bytes = bytes_max;
                     return Some(1);
                 }
                 let fits = hash.is_none_or(|it| it.hash.bytes() == digest_bytes);
-                if fits && !digest.is_null() {
+                if fits && !digest.is_null() && !signature.is_null() {
                     let digest = std::slice::from_raw_parts(digest, digest_bytes);
                     if let Some(done) = context.sign(digest, place) {
                         return Some(done);
@@ -348,7 +352,12 @@ unsafe extern "C" fn digest_sign_final(
                             0,
                         ));
                     }
-                    *bytes = context.signature_bytes_max()?;
+                    let bytes = message.hash.hash.bytes();
+                    let Some(bytes_max) = context.signature_bytes_max() else {
+                        let digest = [0; DIGEST_BYTES_MAX];
+                        return context.sign_by_default(&digest[..bytes], place);
+                    };
+                    *place.bytes = bytes_max;
                     return Some(1);
                 }
                 let (digest, bytes) = message.end()?;

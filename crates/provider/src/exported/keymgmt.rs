@@ -92,6 +92,8 @@ pub(crate) fn table<M: Management>(inner: &KeyFunctions) -> Vec<Dispatch> {
         gen_set_template gen_set_template::<M>,
         gen_set_params gen_set_params::<M>,
         gen_settable_params gen_settable_params::<M>,
+        gen_get_params gen_get_params::<M>,
+        gen_gettable_params gen_gettable_params::<M>,
         generate generate::<M>,
         gen_cleanup gen_cleanup::<M>,
         free free::<M::Key>,
@@ -434,6 +436,23 @@ unsafe extern "C" fn gen_set_params<M: Management>(
 }
 
 /// # Safety
+/// As [`gen_set_params`], and the parameters have places.
+unsafe extern "C" fn gen_get_params<M: Management>(
+    generation: *mut c_void,
+    params: *mut Param,
+) -> c_int {
+    catching(0, || {
+        // SAFETY: `generation` is null or from `gen_init`, and the default provider's function gets its own with the
+        // core's array.
+        unsafe {
+            with_generation::<M, _>(generation, 0, |generation, inner| {
+                Some(inner.gen_get_params?(generation.inner, params))
+            })
+        }
+    })
+}
+
+/// # Safety
 /// As [`with_generation`]; `callback` is null or takes `argument`.
 unsafe extern "C" fn generate<M: Management>(
     generation: *mut c_void,
@@ -482,6 +501,20 @@ pub(crate) unsafe extern "C" fn gen_settable_params<W: Wrapped>(
     unsafe {
         let described = default_of::<W>(provider.cast())
             .and_then(|it| Some(it.functions.gen_settable_params?(null_mut(), it.context)));
+        described.unwrap_or(null())
+    }
+}
+
+/// # Safety
+/// As [`gen_settable_params`].
+unsafe extern "C" fn gen_gettable_params<W: Wrapped>(
+    _generation: *mut c_void,
+    provider: *mut c_void,
+) -> *const Param {
+    // SAFETY: as in `gen_settable_params`.
+    unsafe {
+        let described = default_of::<W>(provider.cast())
+            .and_then(|it| Some(it.functions.gen_gettable_params?(null_mut(), it.context)));
         described.unwrap_or(null())
     }
 }
