@@ -1,14 +1,15 @@
 //! The provider's cost at the start of a program.
 
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::Duration;
 
 use oarlock_measure::Error;
 
 use super::compared::{Compared, Quantity, pair};
 use super::setup::{Setup, Side};
+use crate::system::child::Running;
 
-/// Measures the run time in milliseconds of a program that loads the providers of its configuration and does little else.
+/// Measures the CPU time in milliseconds of a program that loads the providers of its configuration and does little else.
 /// The other side's configuration activates the default provider, so that the cost of reading a configuration does not
 /// count.
 pub(super) fn measure(setup: &Setup) -> Result<Vec<Compared>, Error> {
@@ -17,13 +18,11 @@ pub(super) fn measure(setup: &Setup) -> Result<Vec<Compared>, Error> {
         command.args(["list", "-providers"]);
         command.stdin(Stdio::null()).stdout(Stdio::null());
         setup.dress(&mut command, [Side::Oarlock, Side::StockConfigured][side]);
-        let began = Instant::now();
-        let status = command.status().map_err(Error::io("openssl list"))?;
-        let ms = began.elapsed().as_secs_f64() * 1e3;
-        if status.success() {
-            Ok(ms)
+        let ended = Running::start(&mut command)?.end(LIMIT)?;
+        if ended.status.success() {
+            Ok(ended.cpu_seconds * 1e3)
         } else {
-            Err(Error::Failed(format!("openssl list: {status}")))
+            Err(Error::Failed(format!("openssl list: {}", ended.status)))
         }
     };
     // One unmeasured run each, which reads the files from disk.
@@ -32,3 +31,5 @@ pub(super) fn measure(setup: &Setup) -> Result<Vec<Compared>, Error> {
     let compared = pair(Quantity::Milliseconds, 0, setup.rounds(101, 31), start)?;
     Ok(vec![compared])
 }
+
+const LIMIT: Duration = Duration::from_secs(10);
