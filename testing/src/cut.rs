@@ -149,7 +149,7 @@ def context(version, ciphers=None):
     if ciphers: made.set_ciphers(ciphers)
     return made
 new, old = ssl.TLSVersion.TLSv1_3, ssl.TLSVersion.TLSv1_2
-signing = [context(new), context(old, "ECDHE-RSA-AES128-GCM-SHA256")]
+signing = [context(new), context(old, "ECDHE+AESGCM")]
 decrypting = context(old, "AES128-GCM-SHA256")
 class Client:
     def __init__(self, context):

@@ -10,6 +10,7 @@
  * signatures. */
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/kdf.h>
 #include <openssl/pem.h>
 #include <openssl/provider.h>
 #include <openssl/rsa.h>
@@ -168,6 +169,35 @@ static void key_ends(void)
     EVP_PKEY_free(arena->key);
 }
 
+#define OTHERS 10
+
+/* Prints who has the operations whose objects are not used here. */
+static void print_others(void)
+{
+    const OSSL_PROVIDER *who[OTHERS];
+    int i = 0;
+#define FIND(kind, name) \
+    do { \
+        EVP_##kind *found = EVP_##kind##_fetch(NULL, name, NULL); \
+        doing = name; \
+        CHECK(found); \
+        who[i++] = EVP_##kind##_get0_provider(found); \
+        EVP_##kind##_free(found); \
+    } while (0)
+    FIND(KDF, "TLS13-KDF");
+    FIND(KDF, "HKDF");
+    FIND(KDF, "TLS1-PRF");
+    FIND(MAC, "HMAC");
+    FIND(KEYMGMT, "X25519");
+    FIND(KEYMGMT, "EC");
+    FIND(KEYMGMT, "ED25519");
+    FIND(KEYEXCH, "X25519");
+    FIND(SIGNATURE, "ECDSA");
+    FIND(SIGNATURE, "ED25519");
+    CHECK(i == OTHERS);
+    for (i = 0; i < OTHERS; i++) printf("%s ", OSSL_PROVIDER_get0_name(who[i]));
+}
+
 int main(int count, char **arguments)
 {
     CHECK(count >= 2);
@@ -191,6 +221,8 @@ int main(int count, char **arguments)
         EVP_CIPHER_free(cipher);
         EVP_CIPHER_free(plain);
     }
+    print_others();
+    fflush(stdout);
     doing = "RSA";
     in_a_process(key_begins);
     if (!strcmp(mode, "shared")) in_a_process(key_ends);

@@ -15,8 +15,8 @@ use tempfile::TempDir;
 
 use crate::driver::libcrypto;
 use crate::host::{
-    Accelerated, Program, assert_same, descriptors, free_port, goes_into_the_background, module,
-    noise_file, oarlock, open_folder, resident_kib, run, run_with, succeeds, threads,
+    Accelerated, Machine, Program, assert_same, descriptors, free_port, goes_into_the_background,
+    module, noise_file, oarlock, open_folder, resident_kib, run, run_with, succeeds, threads,
     until_listening, with_conf,
 };
 
@@ -91,31 +91,48 @@ fn streams_are_the_same_whoever_is_accelerated() {
     }
 }
 
-/// Both ends under the real `oarlock run`, as a user types it. The pre-authentication child ends in order within its filter,
-/// which kills it for any unlisted call of ours, at its exit as during its work.
+/// Both ends under the real `oarlock run`, as a user types it, and on a machine after `oarlock provider install`. The
+/// pre-authentication child ends in order within its filter, which kills it for any unlisted call of ours, at its exit as
+/// during its work.
 #[test]
-fn logins_succeed_under_oarlock_run() {
+fn logins_succeed_under_oarlock_run_and_after_an_installation() {
     if !is_root("sshd with privilege separation") {
         return;
     }
-    for options in ["", "publish=off", "offer=all"] {
-        let under_run = || {
-            let mut run = oarlock();
-            run.arg("run").arg("--provider").arg(module());
-            run.arg(format!("--options={options}")).arg("--");
-            run
+    let machine = Machine::with("offer=all");
+    for options in [Some(""), Some("publish=off"), Some("offer=all"), None] {
+        let under_oarlock = || match options {
+            Some(options) => {
+                let mut run = oarlock();
+                run.arg("run").arg("--provider").arg(module());
+                run.arg(format!("--options={options}")).arg("--");
+                run
+            }
+            None => {
+                let prefix = machine.prefix();
+                let mut command = Command::new(&prefix[0]);
+                command.args(&prefix[1..]).env_remove("OPENSSL_CONF");
+                command
+            }
         };
-        let mut run_sshd = under_run();
-        run_sshd.arg("/usr/sbin/sshd");
-        let server = Server::start_by(run_sshd);
+        let mut sshd = under_oarlock();
+        sshd.arg("/usr/sbin/sshd");
+        let server = Server::start_by(sshd);
         let data = fs::read(&server.file).unwrap();
-        for number in 0..6 {
+        for (exchange, host_key) in EXCHANGES {
             let ssh = server.ssh(None);
-            let mut run_ssh = under_run();
-            run_ssh.arg(ssh.get_program()).args(ssh.get_args());
-            run_ssh.arg("127.0.0.1");
-            let came = succeeds(run_ssh.arg(format!("cat {}", server.file.display())));
-            assert_same(&came, &data, &format!("{options}, login {number}"));
+            let mut ssh_under_it = under_oarlock();
+            ssh_under_it.arg(ssh.get_program());
+            // The first value of an option counts.
+            ssh_under_it.arg(format!("-oKexAlgorithms={exchange}"));
+            ssh_under_it.arg(format!("-oHostKeyAlgorithms={host_key}"));
+            ssh_under_it.args(ssh.get_args()).arg("127.0.0.1");
+            let came = succeeds(ssh_under_it.arg(format!("cat {}", server.file.display())));
+            assert_same(
+                &came,
+                &data,
+                &format!("{options:?}, {exchange}, {host_key}"),
+            );
         }
         let log = server.log();
         for sign in [
@@ -126,9 +143,22 @@ fn logins_succeed_under_oarlock_run() {
         ] {
             assert!(!log.contains(sign), "{log}");
         }
-        assert_eq!(log.matches("Accepted publickey").count(), 6, "{log}");
+        let logins = log.matches("Accepted publickey").count();
+        assert_eq!(logins, EXCHANGES.len(), "{log}");
     }
+    let counted = machine.counted();
+    assert!(counted.processes > 0 && !counted.lines.is_empty());
 }
+
+/// Key exchanges with the algorithm of the host key.
+const EXCHANGES: [(&str, &str); 6] = [
+    ("curve25519-sha256", "ssh-ed25519"),
+    ("ecdh-sha2-nistp256", "ecdsa-sha2-nistp256"),
+    ("ecdh-sha2-nistp384", "rsa-sha2-512"),
+    ("ecdh-sha2-nistp521", "rsa-sha2-256"),
+    ("diffie-hellman-group14-sha256", "ecdsa-sha2-nistp256"),
+    ("curve25519-sha256", "rsa-sha2-256"),
+];
 
 /// The pre-authentication child may not create a thread: its sandbox would kill it. Afterwards both ends request threads.
 #[test]
@@ -369,11 +399,17 @@ impl Server {
         fs::create_dir_all("/run/sshd").unwrap();
         let folder = open_folder();
         let path = |name: &str| folder.path().join(name);
-        for key in ["host_key", "user_key"] {
+        let keys = [
+            ("host_key", "ed25519"),
+            ("host_key_ecdsa", "ecdsa"),
+            ("host_key_rsa", "rsa"),
+            ("user_key", "ed25519"),
+        ];
+        for (key, kind) in keys {
             let mut keygen = Command::new("ssh-keygen");
             succeeds(
                 keygen
-                    .args(["-q", "-t", "ed25519", "-N", "", "-f"])
+                    .args(["-q", "-t", kind, "-N", "", "-f"])
                     .arg(path(key)),
             );
         }
@@ -386,10 +422,11 @@ impl Server {
         let ciphers = names.join(",");
         // With that level bash does not read the user's start files, which may be slow or print.
         let conf = format!(
-            "Port {port}\nListenAddress 127.0.0.1\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\n\
+            "Port {port}\nListenAddress 127.0.0.1\nHostKey {0}\nHostKey {0}_ecdsa\nHostKey {0}_rsa\n\
+             AuthorizedKeysFile {1}\nPidFile none\n\
              StrictModes no\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\nUseDNS no\n\
              SetEnv SHLVL=1\nLogLevel VERBOSE\nMaxStartups 100\nMaxSessions 100\nSubsystem sftp internal-sftp\n\
-             Ciphers {}\n",
+             Ciphers {2}\n",
             path("host_key").display(),
             path("authorized_keys").display(),
             ciphers.trim_end_matches(','),
