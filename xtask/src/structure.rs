@@ -3,7 +3,7 @@
 //! Two checks are tables: [`edges`] lists the crates that a crate may depend on, and [`rooms`] the files that may hold
 //! `unsafe`, intrinsics, threads, the environment and `#[path]`. [`circles`] keeps the top-level modules of a crate from
 //! using each other in a circle, [`lengths`] bounds the lines of a file, and [`safety`] requires the preconditions of unsafe
-//! code to be named. [`bench`] compares the benchmark's workspace with this one, and the last check compares generated
+//! code to be named. [`promises`] looks up the tests that pages name. [`bench`] compares the benchmark's workspace with this one, and the last check compares generated
 //! tables, assembly, circuits and the page of figures with the output of their generators. Every check fails if it finds
 //! nothing to check, so that it cannot pass by looking in the wrong place.
 
@@ -12,6 +12,7 @@ mod circles;
 mod edges;
 mod files;
 mod lengths;
+mod promises;
 mod rooms;
 mod safety;
 
@@ -27,6 +28,7 @@ pub fn run() -> Result<()> {
     findings.extend(in_circles);
     findings.extend(lengths::check(&metadata.workspace_root)?);
     findings.extend(safety::check(&metadata.workspace_root)?);
+    findings.extend(promises::check(&metadata.workspace_root)?);
     findings.extend(bench::check(&metadata.workspace_root)?);
     findings.extend(families::check(&metadata.workspace_root).err());
     findings.extend(kernels::check(&metadata.workspace_root).err());

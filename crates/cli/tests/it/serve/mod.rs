@@ -1,6 +1,7 @@
 //! Cryptoservers as processes: the first steps, signals, crashes, and a balancer in front.
 
 mod authority;
+mod cut;
 mod first_steps;
 mod folders;
 mod keys;

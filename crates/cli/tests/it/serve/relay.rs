@@ -9,8 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use oarlock_engine::costs::published;
-use oarlock_testing::{Attacked, is_root, lossy, until};
+use oarlock_testing::{is_root, lossy, until};
 use rustix::process::Signal;
 
 use super::{Home, Served, free};
@@ -19,7 +18,7 @@ use crate::common::{assert_fails, oarlock, provider, run, signal, stderr};
 /// A cryptoserver with the key of a certificate, and the reference to that key.
 pub(super) struct Site {
     home: Home,
-    server: Option<Served>,
+    pub(super) server: Option<Served>,
     at: SocketAddr,
     metrics: SocketAddr,
     /// Whether the key is RSA's, which also decrypts.
@@ -27,7 +26,7 @@ pub(super) struct Site {
 }
 
 impl Site {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self::of(Home::new())
     }
 
@@ -175,7 +174,7 @@ impl Site {
     }
 
     /// Checks that all handshakes succeed.
-    fn serves_clients(&self, port: u16, handshakes: usize, at_once: usize) {
+    pub(super) fn serves_clients(&self, port: u16, handshakes: usize, at_once: usize) {
         // With the last one, the key decrypts.
         let versions = ["TLSv1_3", "TLSv1_2", "TLSv1_2 AES128-GCM-SHA256"];
         let count = if self.is_rsa { 3 } else { 2 };
@@ -239,7 +238,7 @@ impl Site {
 
     /// Starts haproxy with at most `connections` connections, on which a client may be silent for `patience` seconds. The
     /// second port is without TLS.
-    fn haproxy_with(&self, connections: usize, patience: u32) -> (Program, u16, u16) {
+    pub(super) fn haproxy_with(&self, connections: usize, patience: u32) -> (Program, u16, u16) {
         let (port, plain) = (free().port(), free().port());
         let conf = format!(
             "global\n    ssl-mode-async\n    nbthread 1\n    maxconn {connections}\n\
@@ -255,7 +254,7 @@ impl Site {
     }
 
     /// Whether haproxy's one thread serves others while handshakes wait for the cryptoserver, which hangs.
-    fn serves_meanwhile(&self, port: u16, plain: u16) -> bool {
+    pub(super) fn serves_meanwhile(&self, port: u16, plain: u16) -> bool {
         let server = self.server.as_ref().unwrap();
         server.signal(Signal::STOP);
         let mut clients = self.is_asked(port, 4, 4, "TLSv1_3");
@@ -304,7 +303,7 @@ impl Drop for Relay {
 }
 
 /// `oarlock run`, which forwards SIGTERM, with a server below it.
-pub(super) struct Program(Child);
+pub(super) struct Program(pub(super) Child);
 
 impl Program {
     fn start(command: &mut Command, port: u16) -> Self {
@@ -560,65 +559,16 @@ fn nginx_and_haproxy_serve_with_a_key_that_is_elsewhere() {
     until("descriptors are closed", || descriptors() <= before + 2);
 }
 
-fn descriptors_below(parent: &Child) -> usize {
+pub(super) fn descriptors_below(parent: &Child) -> usize {
     let fds = fs::read_dir(format!("/proc/{}/fd", below(parent))).unwrap();
     fds.count()
 }
 
 /// Returns the program that `oarlock run` runs.
-fn below(parent: &Child) -> u32 {
+pub(super) fn below(parent: &Child) -> u32 {
     let children = format!("/proc/{0}/task/{0}/children", parent.id());
     let child = fs::read_to_string(children).unwrap();
     child.trim().parse().unwrap()
-}
-
-/// Handshakes are cut while the relay is asked: by their clients, before, during and after the pause of their jobs, and by
-/// the server, which waits at most a second for a client while the cryptoserver hangs. The provider's tests have the same
-/// attack on local keys.
-#[test]
-fn handshakes_that_are_cut_while_the_relay_is_asked_leave_nothing_behind() {
-    let site = Site::new();
-    let _relay = site.relay(&[]);
-    outlives_cut_handshakes(&site);
-
-    let (haproxy, port, _) = site.haproxy_with(300, 1);
-    site.serves_clients(port, 4, 1);
-    let descriptors = || descriptors_below(&haproxy.0);
-    let before = descriptors();
-    let server = site.server.as_ref().unwrap();
-    server.signal(Signal::STOP);
-    assert_eq!(site.failures(port, 60, 60, "TLSv1_3"), 60);
-    server.signal(Signal::CONT);
-    until("descriptors are closed", || descriptors() <= before + 2);
-    until("it goes on", || site.failures(port, 4, 2, "TLSv1_3") == 0);
-    site.serves_clients(port, 20, 4);
-}
-
-/// Jobs pause for other keys than RSA's in code of their own.
-#[test]
-fn handshakes_with_p256_that_are_cut_leave_nothing_behind() {
-    let site = Site::with("p256");
-    let _relay = site.relay(&[]);
-    outlives_cut_handshakes(&site);
-}
-
-fn outlives_cut_handshakes(site: &Site) {
-    let (haproxy, port, plain) = site.haproxy_with(300, 10);
-    let process = below(&haproxy.0);
-    let attacked = Attacked {
-        port,
-        certificate: &site.path().join("cert.pem"),
-        process,
-        serves: &|| site.serves_clients(port, 40, 16),
-        pauses: &|| site.serves_meanwhile(port, plain),
-    };
-    assert!(site.serves_meanwhile(port, plain));
-    attacked.outlives_cut_handshakes();
-    assert_eq!(below(&haproxy.0), process, "it was not restarted");
-    let running = published::running().into_iter();
-    let mut figures = running.filter_map(|found| found.figures.ok());
-    let shown = figures.find(|figures| figures.process == process).unwrap();
-    assert!(shown.abandoned > 0, "they are shown");
 }
 
 /// The end of a relay or a cryptoserver costs the handshakes of that moment, and nothing afterwards.
