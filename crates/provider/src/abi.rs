@@ -102,6 +102,7 @@ unsafe impl Sync for Param {}
 
 const INTEGER: c_uint = 1;
 const UNSIGNED_INTEGER: c_uint = 2;
+const REAL: c_uint = 3;
 const UTF8_STRING: c_uint = 4;
 const OCTET_STRING: c_uint = 5;
 const UTF8_PTR: c_uint = 6;
@@ -386,19 +387,35 @@ impl<'a> Value<'a> {
         Some(unsafe { std::slice::from_raw_parts(param.data.cast::<u8>(), param.data_bytes) })
     }
 
+    /// Stores a number as a double, which libcrypto itself never asks for.
+    #[cold]
+    fn set_real(self, number: f64) -> bool {
+        let param = self.param();
+        param.return_bytes = size_of::<f64>();
+        let has_room = param.data_bytes == size_of::<f64>();
+        if !param.data.is_null() && has_room {
+            // SAFETY: the data have the size that the parameter states and belong to the caller alone.
+            unsafe { param.data.cast::<f64>().write_unaligned(number) };
+        }
+        param.data.is_null() || has_room
+    }
+
     /// Stores the number in the width that the caller asks for. Returns whether that was possible.
     #[must_use]
     pub(crate) fn set_number<T: Into<u64>>(self, value: T) -> bool {
         let param = self.param();
         param.return_bytes = 0;
-        if !matches!(param.data_type, UNSIGNED_INTEGER | INTEGER) {
+        if !matches!(param.data_type, UNSIGNED_INTEGER | INTEGER | REAL) {
             return false;
+        }
+        let number: u64 = value.into();
+        if param.data_type == REAL {
+            return self.set_real(number as f64);
         }
         param.return_bytes = size_of::<T>();
         if param.data.is_null() {
             return true;
         }
-        let number: u64 = value.into();
         let sign_bits = u32::from(param.data_type == INTEGER && number != 0);
         let bits = (u64::BITS - number.leading_zeros() + sign_bits).max(1);
         if u64::from(bits) > 8 * param.data_bytes as u64 {
