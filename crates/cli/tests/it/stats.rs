@@ -289,8 +289,15 @@ fn primitives_of_a_handshake_are_counted() {
 
 /// Builds a C program that uses libcrypto.
 fn build(source: &str, program: &Path) {
+    build_with(&["-lcrypto"], source, program);
+}
+
+fn build_with(libcrypto: &[&str], source: &str, program: &Path) {
     let mut gcc = Command::new("gcc");
-    gcc.args(["-x", "c", "-", "-lcrypto", "-o"]).arg(program);
+    gcc.args(["-x", "c", "-"])
+        .args(libcrypto)
+        .arg("-o")
+        .arg(program);
     let built = run(&mut gcc, source.as_bytes());
     assert!(built.status.success(), "{}", stderr(&built));
 }
@@ -474,6 +481,22 @@ fn time_is_compared_with_the_library_of_the_processes() {
     };
     let both = format!("{enc}; LD_LIBRARY_PATH=$OTHER {enc}");
     unknown(report_of(&both), "several libcryptos");
+    // As Python's wheels have it.
+    let inside = folder.path().join("inside");
+    let source = "
+        #include <openssl/evp.h>
+        static unsigned char key[16], iv[16], data[4096];
+        int main(void) {
+            int n;
+            EVP_CIPHER_CTX *ctx = EVP_CIPHER_CTX_new();
+            EVP_EncryptInit_ex2(ctx, EVP_CIPHER_fetch(NULL, \"AES-128-CBC\", NULL), key, iv, NULL);
+            return !EVP_EncryptUpdate(ctx, data, &n, data, sizeof data - 16);
+        }";
+    let libcrypto = ["-l:libcrypto.a", "-ldl", "-lpthread"];
+    build_with(&libcrypto, source, &inside);
+    let inside = report_of(inside.to_str().unwrap());
+    assert_eq!(inside["lines"][0]["requests"], 1, "{inside}");
+    unknown(inside, "one inside the program");
     // A process that has changed its user may have written the name.
     if is_root("files of other users") {
         std::os::unix::fs::chown(&other, Some(65534), None).unwrap();
