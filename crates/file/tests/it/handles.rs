@@ -322,3 +322,23 @@ fn a_writer_that_failed_or_was_given_up_takes_nothing_more() {
     writer.discard();
     assert!(matches!(writer.finish(accelerator()), Err(Error::Stopped)));
 }
+
+#[test]
+fn files_that_were_cut_or_grew_are_refused_wherever_they_are_read() {
+    let identity = Identity::generate();
+    for size in [0, 1, CHUNK_BYTES, 2 * CHUNK_BYTES] {
+        let whole = sealed(&identity, &noise(size));
+        let longer = (1..=17).chain([SEALED_CHUNK_BYTES]);
+        let longer = longer.map(|more| [&whole[..], &noise(more)].concat());
+        let shorter = (1..=17).chain([SEALED_CHUNK_BYTES]);
+        let shorter =
+            shorter.filter_map(|less| Some(whole[..whole.len().checked_sub(less)?].into()));
+        for wrong in longer.chain(shorter) {
+            for position in [0, 1, size.saturating_sub(1), size, size + 1] {
+                let result = reader(&identity, file_with(&wrong))
+                    .and_then(|reader| read(&reader, position, 1));
+                assert!(result.is_err(), "{size}, {} at {position}", wrong.len());
+            }
+        }
+    }
+}
