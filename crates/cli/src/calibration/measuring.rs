@@ -52,9 +52,10 @@ pub(super) fn measure(both: &Provided) -> Result<Found, Failure> {
         }
     }
     while began.elapsed() < TIME_MAX {
-        let lost = lost(&cases);
+        let lost = lost(&outcomes(&cases));
         let open = cases.iter_mut().filter(|case| {
-            case.is_open() && case.compared.pairs() < PAIRS_MAX && !lost.contains(&case.name)
+            let name = case.name;
+            case.compared.pairs() < PAIRS_MAX && !lost.contains(&name) && case.outcome().is_open()
         });
         let mut is_done = true;
         for case in open {
@@ -68,21 +69,28 @@ pub(super) fn measure(both: &Provided) -> Result<Found, Failure> {
             break;
         }
     }
-    let mut found = Found::default();
-    for case in &cases {
-        let ratios = found.ratios.entry(case.name.into());
-        let lowest = &mut ratios.or_insert_with(|| vec![u32::MAX; case.count])[case.at];
-        *lowest = case.thousandths().min(*lowest);
-    }
-    // An operation that clearly loses somewhere is not offered, whatever is hidden elsewhere.
-    let lost = lost(&cases);
-    let hidden = cases.iter().filter(|case| case.is_hidden());
-    for case in hidden.filter(|case| !lost.contains(&case.name)) {
-        if found.ratios.remove(case.name).is_some() {
-            found.noisy.push(case.name.into());
+    Ok(Found::of(&outcomes(&cases)))
+}
+
+impl Found {
+    /// Combines the outcomes of an operation: of a size or kind of call, the lowest median counts.
+    fn of(outcomes: &[Outcome]) -> Self {
+        let mut found = Self::default();
+        for it in outcomes {
+            let ratios = found.ratios.entry(it.name.into());
+            let lowest = &mut ratios.or_insert_with(|| vec![u32::MAX; it.count])[it.at];
+            *lowest = it.thousandths().min(*lowest);
         }
+        // An operation that clearly loses somewhere is not offered, whatever is hidden elsewhere.
+        let lost = lost(outcomes);
+        let hidden = outcomes.iter().filter(|it| it.is_hidden());
+        for it in hidden.filter(|it| !lost.contains(&it.name)) {
+            if found.ratios.remove(it.name).is_some() {
+                found.noisy.push(it.name.into());
+            }
+        }
+        found
     }
-    Ok(found)
 }
 
 /// A comparison and its subject.
@@ -96,31 +104,53 @@ struct Case {
 }
 
 impl Case {
+    fn outcome(&self) -> Outcome {
+        Outcome {
+            name: self.name,
+            at: self.at,
+            count: self.count,
+            spread: self.compared.spread(),
+        }
+    }
+}
+
+fn outcomes(cases: &[Case]) -> Vec<Outcome> {
+    cases.iter().map(Case::outcome).collect()
+}
+
+/// The result of a comparison so far.
+#[derive(Clone, Copy)]
+struct Outcome {
+    name: &'static str,
+    at: usize,
+    count: usize,
+    spread: Spread,
+}
+
+impl Outcome {
     fn thousandths(&self) -> u32 {
-        (self.compared.spread().median * 1000.0).round() as u32
+        (self.spread.median * 1000.0).round() as u32
     }
 
     /// Whether the true median may lie on either side of the limit.
     fn is_open(&self) -> bool {
-        let Spread { low, high, .. } = self.compared.spread();
-        (low..high).contains(&LEVEL)
+        (self.spread.low..self.spread.high).contains(&LEVEL)
     }
 
     fn is_lost(&self) -> bool {
-        self.compared.spread().high < LEVEL
+        self.spread.high < LEVEL
     }
 
     /// Whether the comparison is open because the machine is busy, and not because the ratio is close to the limit.
     fn is_hidden(&self) -> bool {
-        let Spread { low, high, .. } = self.compared.spread();
-        self.is_open() && high - low > SPREAD_MAX
+        self.is_open() && self.spread.high - self.spread.low > SPREAD_MAX
     }
 }
 
 /// Returns the operations that certainly lose, at some size and in some way.
-fn lost(cases: &[Case]) -> Vec<&'static str> {
-    let lost = cases.iter().filter(|case| case.is_lost());
-    lost.map(|case| case.name).collect()
+fn lost(outcomes: &[Outcome]) -> Vec<&'static str> {
+    let lost = outcomes.iter().filter(|it| it.is_lost());
+    lost.map(|it| it.name).collect()
 }
 
 /// Returns the comparisons for a cipher; none if the library lacks it, as a build without Camellia does.
@@ -204,3 +234,50 @@ const WAYS_BYTES_MAX: usize = 1024;
 const TIME_MAX: Duration = Duration::from_millis(if IS_PRECISE { 2200 } else { 0 });
 /// On an idle machine 151 pairs are spread over 0.02 or less.
 const SPREAD_MAX: f64 = 0.05;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(name: &'static str, at: usize, low: f64, median: f64, high: f64) -> Outcome {
+        let spread = Spread { low, median, high };
+        let count = 2;
+        Outcome {
+            name,
+            at,
+            count,
+            spread,
+        }
+    }
+
+    #[test]
+    fn the_lowest_way_of_a_size_counts() {
+        let found = Found::of(&[
+            outcome("aes", 0, 1.19, 1.2, 1.21),
+            outcome("aes", 0, 0.89, 0.9, 0.91),
+            outcome("aes", 0, 1.49, 1.5, 1.51),
+            outcome("aes", 1, 2.0, 2.1, 2.2),
+        ]);
+        assert_eq!(found.ratios["aes"], [900, 2100]);
+        assert!(found.noisy.is_empty());
+    }
+
+    #[test]
+    fn what_a_busy_machine_hides_is_unknown_unless_it_loses_elsewhere() {
+        let hidden = |name, at| outcome(name, at, LEVEL - 0.1, LEVEL, LEVEL + 0.1);
+        let found = Found::of(&[
+            hidden("hidden", 0),
+            outcome("hidden", 1, 1.9, 2.0, 2.1),
+            hidden("lost", 0),
+            outcome("lost", 1, 0.7, 0.75, 0.8),
+            // As close to the limit as can be measured.
+            outcome("level", 0, LEVEL - 0.01, LEVEL, LEVEL + 0.01),
+            // Widely spread, but far from the limit.
+            outcome("wide", 0, 1.5, 2.0, 2.5),
+        ]);
+        assert_eq!(found.noisy, ["hidden"]);
+        let known: Vec<_> = found.ratios.keys().map(String::as_str).collect();
+        assert_eq!(known, ["level", "lost", "wide"]);
+        assert_eq!(found.ratios["lost"][1], 750);
+    }
+}
