@@ -411,3 +411,20 @@ fn groups_of_the_user_stay() {
         assert!(refused.contains("alert handshake failure"), "{refused}");
     }
 }
+
+/// OpenSSL ignores a list with an unknown name as a whole, also if the provider knows another name in it: a server that
+/// took the hybrid alone could not be reached by clients without one.
+#[test]
+fn a_list_with_an_unknown_name_leaves_the_default() {
+    let site = Site::new();
+    let conf = site.path("user.cnf");
+    let text = "openssl_conf = a\n[a]\nssl_conf = b\n[b]\nsystem_default = c\n[c]\n";
+    fs::write(&conf, format!("{text}Groups = nonsense:X25519MLKEM768\n")).unwrap();
+    let accelerated = Accelerated::post_quantum(Some(&conf));
+    let server = End::Here(Some(&accelerated)).serves(&site, None);
+    let said = End::Here(None).asks(&site, server.port, None, &[]);
+    assert!(
+        said.as_ref().is_ok_and(|said| said.contains("X25519")),
+        "{said:?}"
+    );
+}
