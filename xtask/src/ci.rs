@@ -62,15 +62,23 @@ const OTHER_OPENSSL: [&str; 5] = ["3.0.2", "3.2", "3.5", "3.6", "4.0"];
 const OF_PROGRAMS: &str = "3.5";
 /// The provider's tests that any OpenSSL can run. The others start the machine's programs, which need a libcrypto.so.3 that
 /// is not older than the machine's.
-const OF_ANY_OPENSSL: [&str; 12] = [
+const OF_ANY_OPENSSL: [&str; 20] = [
     "advisories::",
     "differences::",
     "differential::",
+    "ec::a_key",
+    "ec::contexts",
+    "ec::copies",
     "ec::every_call",
+    "ec::parts",
+    "ec::sizes",
+    "ec::threads",
     "ec::wycheproof",
     "openssl::",
     "primitives::",
     "process::",
+    "pure::every_call",
+    "pure::wycheproof",
     "rsa::",
     "skey::",
     "tls::",

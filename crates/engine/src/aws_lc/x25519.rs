@@ -80,4 +80,28 @@ mod tests {
         }
         assert_eq!((valid, invalid), (487, 31));
     }
+    /// RFC 7748, section 5.2: a secret becomes the next private key, and that the next public key.
+    #[test]
+    fn a_thousand_secrets_follow_from_each_other() {
+        let hex = |bytes: &[u8]| -> String { bytes.iter().map(|it| format!("{it:02x}")).collect() };
+        let mut private = [0; BYTES];
+        private[0] = 9;
+        let mut public = private;
+        let mut after = Vec::new();
+        for _ in 0..1000 {
+            let mut secret = [0; BYTES];
+            assert!(X25519PrivateKey::from_bytes(&private).agree(&public, &mut secret));
+            (private, public) = (secret, private);
+            after.push(secret);
+        }
+        let [first, last] = [0, 999].map(|at| hex(&after[at]));
+        assert_eq!(
+            first,
+            "422c8e7a6227d7bca1350b3e2bb7279f7897b87bb6854b783c60e80311ae3079"
+        );
+        assert_eq!(
+            last,
+            "684cf59ba83309552800ef566f2f4d3c1c3887c49360e3875f2eb94d99532c51"
+        );
+    }
 }
