@@ -49,7 +49,7 @@
 //! |---|---|---|
 //! | `legacy` (default) | Camellia, Twofish, Serpent, ARIA, SM4, CAST-128, Blowfish and Triple DES in counter mode | 6 more crates |
 //! | `rsa` (default) | the modules [`rsa`], [`keys`], [`job`] and [`framework`]: RSA keys, signatures, encryption, modular exponentiation; keys of elliptic curves, ML-KEM and ML-DSA; jobs. Includes `aws-lc` | 28 more crates, a C compiler, most of the build time |
-//! | `ssh` (default) | keys as OpenSSH keeps them. Includes `rsa` | 14 crates in addition to those of `rsa` |
+//! | `ssh` (default) | keys as OpenSSH keeps them. Includes `rsa` | nothing in addition to `rsa` |
 //! | `aws-lc` | the device `software`: AES and ChaCha20-Poly1305 by aws-lc, for CPUs that lack the instructions of our kernels | 7 more crates, a C compiler |
 //! | `pkcs11` | `device::Pkcs11Device`: keys on PKCS#11 tokens. Includes `rsa` | 4 crates in addition to those of `rsa` |
 //! | `library` | `device::LibraryDevice`: devices in shared libraries, behind a C interface. Includes `rsa` | 1 crate in addition to those of `rsa` |

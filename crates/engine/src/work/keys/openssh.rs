@@ -1,8 +1,8 @@
 //! OpenSSH's formats: public-key lines (RFC 4253, 6.6; RFC 5656, 3.1; RFC 8709, 4) and private keys (PROTOCOL.key in
 //! OpenSSH's source).
 //!
-//! The crate `ssh-key` reads RSA keys. It rejects ECDSA keys whose scalar begins with a zero byte, which includes one P-521
-//! key in four, so ECDSA and Ed25519 keys are read here.
+//! The crate `ssh-key` rejects ECDSA keys whose scalar begins with a zero byte, which includes one P-521 key in four, and
+//! what the Python package `cryptography` writes: lines of 64 characters, and a whole block of padding.
 
 use base64ct::{Base64, Encoding as _};
 
@@ -10,16 +10,13 @@ use super::pem::encrypted;
 use super::{KeyType, PrivateKey, PublicKey, invalid};
 use crate::Error;
 use crate::aws_lc::ec::Curve;
-use crate::work::rsa::key::{RsaPrivateKey, RsaPublicKey};
+use crate::work::rsa::key::{OpensshNumbers, RsaPrivateKey, RsaPublicKey};
 
 impl PublicKey {
     /// Parses a line: a name, the key in base64, and a comment.
-    pub(super) fn from_openssh(line: &str) -> Result<Self, Error> {
+    pub(in crate::work) fn from_openssh(line: &str) -> Result<Self, Error> {
         let mut words = line.split_ascii_whitespace();
         let (name, base64) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
-        if name == RSA {
-            return Ok(RsaPublicKey::from_pem(line)?.into());
-        }
         if line.contains('\n') {
             return Err(invalid("more than one line of OpenSSH's public keys"));
         }
@@ -38,8 +35,8 @@ impl PublicKey {
 }
 
 impl PrivateKey {
-    /// Parses a private key from its PEM text and the bytes encoded there.
-    pub(super) fn from_openssh(pem: &str, blob: &[u8]) -> Result<Self, Error> {
+    /// Parses the bytes of a private key, which PEM encodes.
+    pub(super) fn from_openssh(blob: &[u8]) -> Result<Self, Error> {
         let blob = blob
             .strip_prefix(MAGIC)
             .ok_or_else(|| invalid("not a private key of OpenSSH: it begins with other bytes"))?;
@@ -63,9 +60,6 @@ impl PrivateKey {
         }
         let mut private = Fields(section);
         let name = public.text()?;
-        if name == RSA {
-            return Ok(RsaPrivateKey::from_pem(pem)?.into());
-        }
         let outside = public.public(name)?;
         public.end()?;
         if private.number()? != private.number()? {
@@ -91,6 +85,10 @@ impl<'a> Fields<'a> {
         if name == ED25519 {
             return PublicKey::from_raw(KeyType::Ed25519, self.bytes()?);
         }
+        if name == RSA {
+            let (e, n) = (self.natural()?, self.natural()?);
+            return Ok(RsaPublicKey::from_numbers(n, e)?.into());
+        }
         let curve = curve(name)?;
         self.check_curve(name)?;
         PublicKey::from_raw(KeyType::Ec(curve), self.bytes()?)
@@ -107,12 +105,23 @@ impl<'a> Fields<'a> {
             key.check_public(&PublicKey::from_raw(KeyType::Ed25519, again)?)?;
             return Ok(key);
         }
+        if name == RSA {
+            let mut next = || self.natural();
+            // In this order.
+            let numbers = OpensshNumbers {
+                n: next()?,
+                e: next()?,
+                d: next()?,
+                qinv: next()?,
+                p: next()?,
+                q: next()?,
+            };
+            return Ok(RsaPrivateKey::from_openssh_numbers(&numbers)?.into());
+        }
         let curve = curve(name)?;
         self.check_curve(name)?;
         let public = PublicKey::from_raw(KeyType::Ec(curve), self.bytes()?)?;
-        // An mpint has no leading zeros, except one before a set first bit.
-        let number = self.bytes()?;
-        let digits = number.strip_prefix(&[0]).unwrap_or(number);
+        let digits = self.natural()?;
         let mut scalar = zeroize::Zeroizing::new(vec![0; curve.bytes()]);
         let at = curve.bytes().checked_sub(digits.len()).ok_or_else(|| {
             invalid(format!(
@@ -137,15 +146,13 @@ impl<'a> Fields<'a> {
         )))
     }
 
-    /// Accepts the padding bytes 1, 2, 3 and so on, up to a multiple of eight.
+    /// Accepts the padding bytes 1, 2, 3 and so on. OpenSSH writes fewer than eight, others a whole block.
     fn padding(&self) -> Result<(), Error> {
-        let is_right = (1..)
-            .zip(self.0)
-            .all(|(number, byte)| number == u32::from(*byte));
-        if self.0.len() < 8 && is_right {
-            return Ok(());
+        let mut numbered = (1..).zip(self.0);
+        match numbered.all(|(number, byte)| number == u32::from(*byte)) {
+            true => Ok(()),
+            false => Err(wrong_padding()),
         }
-        Err(wrong_padding())
     }
 
     fn end(&self) -> Result<(), Error> {
@@ -164,6 +171,15 @@ impl<'a> Fields<'a> {
         let (field, rest) = self.0.split_at_checked(bytes).ok_or_else(malformed)?;
         self.0 = rest;
         Ok(field)
+    }
+
+    /// Reads an mpint that is not negative, without the zero before a set first bit.
+    fn natural(&mut self) -> Result<&'a [u8], Error> {
+        let number = self.bytes()?;
+        match number.first() {
+            Some(0x80..) => Err(malformed()),
+            _ => Ok(number.strip_prefix(&[0]).unwrap_or(number)),
+        }
     }
 
     fn number(&mut self) -> Result<u32, Error> {

@@ -50,7 +50,7 @@ impl PrivateKey {
             "RSA PRIVATE KEY" => Ok(RsaPrivateKey::from_pem(text)?.into()),
             "ENCRYPTED PRIVATE KEY" => Err(encrypted()),
             #[cfg(feature = "ssh")]
-            "OPENSSH PRIVATE KEY" => Self::from_openssh(text, &der),
+            "OPENSSH PRIVATE KEY" => Self::from_openssh(&der),
             label => Err(unknown_label(
                 label,
                 "PRIVATE KEY, EC PRIVATE KEY, RSA PRIVATE KEY or OPENSSH PRIVATE KEY",

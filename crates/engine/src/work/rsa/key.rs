@@ -15,6 +15,8 @@ use pkcs8::{Document, ObjectIdentifier, PrivateKeyInfoRef, SecretDocument};
 use sha2::{Digest, Sha256};
 use zeroize::{Zeroize, Zeroizing};
 
+#[cfg(feature = "ssh")]
+pub(in crate::work) use self::openssh::OpensshNumbers;
 use crate::Error;
 use crate::aws_lc::rsa::{PrivateNumbers, RsaSecretNumbers, SoftwareRsa};
 use crate::work::lane_numbers::{LaneModulus, LanePrivate};

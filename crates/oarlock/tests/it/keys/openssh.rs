@@ -2,7 +2,7 @@
 
 use oarlock::Error;
 use oarlock::keys::{Curve, KeyType, PrivateKey, PublicKey};
-use pkcs8::der::pem::{LineEnding, encode_string};
+use pkcs8::der::pem::{Decoder, LineEnding, encode_string};
 
 const ED25519: &str = "ssh-ed25519";
 const ECDSA: &str = "ecdsa-sha2-nistp256";
@@ -179,4 +179,37 @@ fn lines_are_refused_by_what_is_wrong() {
             "{line}: {said:?}, and not {expected:?}"
         );
     }
+}
+
+/// The Python package `cryptography` writes shorter lines than OpenSSH, and a whole block of padding after a section that
+/// needs none.
+#[test]
+fn files_that_others_write_are_read() {
+    let key = PrivateKey::generate(KeyType::Ed25519).unwrap();
+    let public = key.public_key();
+    let mut file = ed25519(public, public, &key, public);
+    // The section ends at a multiple of eight.
+    file.private.extend(file.padding.iter().map(|_| b'.'));
+    let comment = file.private.len() - 4 - "comment".len() - file.padding.len();
+    let bytes = "comment".len() + file.padding.len();
+    file.private[comment..comment + 4].copy_from_slice(&(bytes as u32).to_be_bytes());
+    file.padding.clear();
+    assert_eq!(file.read().unwrap().public_key(), public);
+    file.padding = (1..=8).collect();
+    assert_eq!(file.read().unwrap().public_key(), public);
+
+    let text = include_str!("../../keys/rsa2048.openssh");
+    let key = PrivateKey::from_bytes(text.as_bytes()).unwrap();
+    let mut blob = Vec::new();
+    let mut decoder = Decoder::new_detect_wrap(text.trim().as_bytes()).unwrap();
+    decoder.decode_to_end(&mut blob).unwrap();
+    // Lines of 64 characters.
+    assert_eq!(read(&blob).unwrap().public_key(), key.public_key());
+    // Negative numbers, as no writer has them.
+    let modulus = key.public_key().as_rsa().unwrap().modulus().to_vec();
+    let place = |blob: &[u8]| blob.windows(256).position(|here| here == modulus);
+    let mut wrong = blob.clone();
+    let at = place(&wrong).unwrap();
+    wrong[at - 1] = 0xff;
+    assert!(read(&wrong).is_err());
 }

@@ -1,50 +1,61 @@
 //! RSA keys in OpenSSH's formats.
 
-use ssh_key::private::KeypairData;
-use ssh_key::public::KeyData;
 use zeroize::Zeroizing;
 
-use super::{
-    PrivateNumbers, RsaPrivateKey, RsaPublicKey, check_length, encrypted, invalid, not_rsa,
-};
+use super::{PrivateNumbers, RsaPrivateKey, RsaPublicKey, check_length, not_rsa};
 use crate::Error;
+use crate::work::keys::{PrivateKey, PublicKey};
+
+/// The numbers of a private key, big-endian, as OpenSSH keeps them.
+pub(in crate::work) struct OpensshNumbers<'a> {
+    pub(in crate::work) n: &'a [u8],
+    pub(in crate::work) e: &'a [u8],
+    pub(in crate::work) d: &'a [u8],
+    pub(in crate::work) qinv: &'a [u8],
+    pub(in crate::work) p: &'a [u8],
+    pub(in crate::work) q: &'a [u8],
+}
 
 impl RsaPublicKey {
     pub(super) fn from_openssh(line: &str) -> Result<Self, Error> {
-        let key = ssh_key::PublicKey::from_openssh(line)
-            .map_err(|error| invalid(format!("not a public key of OpenSSH: {error}")))?;
-        let KeyData::Rsa(key) = key.key_data() else {
-            return Err(not_rsa(key.algorithm().as_ref()));
-        };
-        Self::from_numbers(key.n.as_bytes(), key.e.as_bytes())
+        let key = PublicKey::from_openssh(line)?;
+        let rsa = key.as_rsa().cloned();
+        rsa.ok_or_else(|| not_rsa(&key.key_type().to_string()))
     }
 }
 
 impl RsaPrivateKey {
     pub(super) fn from_openssh(pem: &str) -> Result<Self, Error> {
-        let key = ssh_key::PrivateKey::from_openssh(pem)
-            .map_err(|error| invalid(format!("not a private key of OpenSSH: {error}")))?;
-        if key.is_encrypted() {
-            return Err(encrypted());
-        }
-        let KeypairData::Rsa(pair) = key.key_data() else {
-            return Err(not_rsa(key.algorithm().as_ref()));
-        };
-        let [d, p, q] = [&pair.private.d, &pair.private.p, &pair.private.q].map(|n| n.as_bytes());
+        let key = PrivateKey::from_bytes(pem.as_bytes())?;
+        let rsa = key.as_rsa().cloned();
+        rsa.ok_or_else(|| not_rsa(&key.key_type().to_string()))
+    }
+
+    pub(in crate::work) fn from_openssh_numbers(
+        numbers: &OpensshNumbers<'_>,
+    ) -> Result<Self, Error> {
+        let OpensshNumbers {
+            n,
+            e,
+            d,
+            qinv,
+            p,
+            q,
+        } = *numbers;
         for part in [d, p, q] {
-            check_length(part, pair.public.n.as_bytes())?;
+            check_length(part, n)?;
         }
         // The format omits these two numbers.
         let (dp, dq) = (reduced(d, &less_one(p)), reduced(d, &less_one(q)));
         Self::from_all_numbers(&PrivateNumbers {
-            n: pair.public.n.as_bytes(),
-            e: pair.public.e.as_bytes(),
+            n,
+            e,
             d,
             p,
             q,
             dp: &dp,
             dq: &dq,
-            qinv: pair.private.iqmp.as_bytes(),
+            qinv,
         })
     }
 }
