@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import errno
 import io
 import os
 import stat
@@ -83,7 +84,8 @@ class _Writer(io.RawIOBase):
         self._temporary = self._file = self._age = None
         folder, name = os.path.split(os.path.realpath(path))
         if not path or path.endswith(os.sep):
-            raise IsADirectoryError(21, os.strerror(21), path)
+            number = errno.EISDIR if path else errno.ENOENT
+            raise OSError(number, os.strerror(number), path)
         self._path = os.path.join(folder, name)
         try:
             earlier = os.stat(path)
@@ -118,6 +120,10 @@ class _Writer(io.RawIOBase):
 
     def writable(self):
         return True
+
+    def tell(self):
+        self._checkClosed()
+        return self._age.written
 
     def close(self):
         if self.closed:
@@ -241,9 +247,17 @@ def _text(identity):
     """Returns the text of an identity: the argument, or the file that it names. One of a cryptoserver stays as it is."""
     if isinstance(identity, RemoteIdentity):
         return identity
-    if isinstance(identity, bytes):
-        identity = identity.decode()
-    if isinstance(identity, str) and is_secret(identity):
+    # A path may have bytes that are not UTF-8.
+    if isinstance(identity, bytes) and is_secret(identity.decode(errors="replace")):
+        return _decoded(identity, "an identity")
+    if isinstance(identity, str) and is_secret(identity.encode(errors="replace").decode()):
         return identity
-    with builtins.open(identity, encoding="utf-8") as file:
-        return file.read()
+    with builtins.open(identity, "rb") as file:
+        return _decoded(file.read(), f"the identity file {identity!r}").replace("\r\n", "\n")
+
+
+def _decoded(data, what):
+    """Returns the text of bytes. Python's own error would hold them, and they are secret."""
+    with contextlib.suppress(UnicodeDecodeError):
+        return data.decode()
+    raise ValueError(f"{what} is not UTF-8")
