@@ -49,6 +49,7 @@ __all__ = [
     "InvalidSignature",
     "JobFailed",
     "KeyEntry",
+    "MultiFernet",
     "PrivateKey",
     "PublicKey",
     "QueueFull",
@@ -69,12 +70,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     # For type checkers, which do not run `__getattr__`.
     from .command import doctor, environment, pkcs11_module
-    from .fernet import Fernet
+    from .fernet import Fernet, MultiFernet
     from .files import open
 
 # What needs modules of the standard library is imported when it is first used.
 _LAZY = {
     "Fernet": "fernet",
+    "MultiFernet": "fernet",
     "doctor": "command",
     "environment": "command",
     "open": "files",
