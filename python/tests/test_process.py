@@ -506,6 +506,25 @@ def test_environment_and_command():
     report = oarlock.doctor()
     assert report.report["verdict"]["summary"] in str(report)
     assert "<table>" in report._repr_html_()
+    report = oarlock.doctor("/usr/bin/openssl", "version")
+    assert "openssl" in str(report)
+
+
+def test_environments_that_cannot_be_made(tmp_path, monkeypatch):
+    """A caller learns that programs would not use the provider."""
+    with pytest.raises(oarlock.Error, match="no such program"):
+        oarlock.doctor("/no/such/program")
+    with pytest.raises(ValueError, match="--no-such"):
+        oarlock.environment("--no-such")
+    assert oarlock.environment("--post-quantum")["OPENSSL_CONF"] != oarlock.environment()["OPENSSL_CONF"]
+    with monkeypatch.context() as patch:
+        patch.setattr(os.path, "exists", lambda path: False)
+        with pytest.raises(oarlock.Error, match="OARLOCK_CONFIGURATIONS"):
+            oarlock.environment()
+    (tmp_path / "broken.cnf").write_text("openssl_conf = a\n[a\n")
+    monkeypatch.setenv("OPENSSL_CONF", str(tmp_path / "broken.cnf"))
+    with pytest.raises(oarlock.Error, match="nothing is accelerated: the OpenSSL configuration is broken"):
+        oarlock.environment()
 
 
 def test_pkcs11_module(tmp_path):
