@@ -106,6 +106,11 @@ def test_wrong_keys_and_schemes():
         oarlock.PublicKey.from_bytes(b"ssh-rsa AAAA")
     with pytest.raises(ValueError, match="P-256, P-384"):
         oarlock.PrivateKey.generate("P-192")
+    for bits in (0, -1, 1000, 70_000, 2**100):
+        with pytest.raises(ValueError):
+            oarlock.PrivateKey.generate("RSA", bits)
+    with pytest.raises(TypeError):
+        oarlock.PrivateKey.generate("RSA", "2048")
     for scheme in ("", "ecdsa", "ecdsa-md5", "rsa-pss-sha256", "ed25519"):
         with pytest.raises(ValueError):
             key.sign(b"message", scheme)
@@ -125,3 +130,14 @@ def test_pickle():
     assert "Ed25519" in repr(key) and key.to_pem().decode() not in repr(key)
     public = pickle.loads(pickle.dumps(key.public_key()))
     assert public.to_der() == key.public_key().to_der()
+
+
+@pytest.mark.parametrize("key_type", SIGNING)
+def test_public_keys_are_equal_by_their_value(key_type):
+    key = oarlock.PrivateKey.generate(key_type)
+    public, again = key.public_key(), oarlock.PublicKey.from_bytes(key.public_key().to_pem())
+    assert public == again and not public != again
+    assert hash(public) == hash(again) and len({public, again}) == 1
+    assert public != oarlock.PrivateKey.generate(key_type).public_key()
+    assert public != public.to_der() and public != None  # noqa: E711
+    assert {public: "found"}[again] == "found"
