@@ -118,8 +118,7 @@ pub fn seal_many(
     };
     call.check_lengths()?;
     if let Shown::Given(_) = shown {
-        let unique = py.detach(|| nonces::check_unique(&call));
-        unique.map_err(|error| exception(&error))?;
+        py.detach(|| nonces::check_unique(&call))?;
     }
     result(py, &call, Direction::Encrypt, room, shown)
 }
@@ -214,7 +213,7 @@ impl Room {
                 "values has nulls, which cannot be shown in out",
             ));
         }
-        let width = ends::result_bytes(direction, width);
+        let width = ends::result_bytes(direction, width, TAG);
         Ok(Some(Self {
             object: out.clone().unbind(),
             memory: Output::of_rows(out, "out", values.rows(), width)?,
@@ -234,8 +233,7 @@ fn shown(given: &Bound<'_, PyAny>, read: &Values) -> PyResult<Py<PyAny>> {
     if given.len().is_ok() && !input::is_stream_alone(given)? {
         return Ok(given.clone().unbind());
     }
-    let values = (0..read.rows()).map(|row| read.get(row));
-    let column = Column::new(arrow_array::LargeBinaryArray::from_iter(values));
+    let column = given.py().detach(|| Column::copy_of(read))?;
     Ok(Py::new(given.py(), column)?.into_any())
 }
 
