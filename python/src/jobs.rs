@@ -16,6 +16,7 @@ use zeroize::Zeroizing;
 use crate::buffer::Input;
 use crate::failure::exception;
 use crate::key::{PrivateKey, PublicKey, encryption_scheme, not_rsa};
+use crate::memory::copied_bytes;
 use crate::remote::{Change, Content, Cryptoserver, KeyEntry, NoAnswer, RemoteKey};
 
 /// Results that one call of `drain` hands to their futures: some 100 us of the loop's time.
@@ -145,6 +146,7 @@ impl Jobs {
     #[pyo3(signature = (future, key, data, scheme=None))]
     fn sign(
         &self,
+        py: Python<'_>,
         future: Py<PyAny>,
         key: AnyKey<'_>,
         data: &Bound<'_, PyAny>,
@@ -154,19 +156,21 @@ impl Jobs {
         let key = match &key {
             AnyKey::Here(key) => key.get(),
             AnyKey::There(key) => {
-                let (py, key, data) = (key.py(), key.get(), data.bytes());
+                let (key, data) = (key.get(), data.bytes());
                 let job = py.detach(|| key.submit_sign(scheme, Content::Message(data)));
                 return self.push_remote(job?, future);
             }
         };
         let (scheme, session) = (key.scheme(scheme)?, key.session());
-        let job = session.submit_sign(scheme, data.bytes(), JobOptions::default());
+        let data = copied_bytes(py, data.bytes())?;
+        let job = session.submit_sign(scheme, data, JobOptions::default());
         self.push(job, future)
     }
 
     #[pyo3(signature = (future, key, digest, scheme=None))]
     fn sign_digest(
         &self,
+        py: Python<'_>,
         future: Py<PyAny>,
         key: AnyKey<'_>,
         digest: &Bound<'_, PyAny>,
@@ -176,13 +180,14 @@ impl Jobs {
         let key = match &key {
             AnyKey::Here(key) => key.get(),
             AnyKey::There(key) => {
-                let (py, key, digest) = (key.py(), key.get(), digest.bytes());
+                let (key, digest) = (key.get(), digest.bytes());
                 let job = py.detach(|| key.submit_sign(scheme, Content::Digest(digest)));
                 return self.push_remote(job?, future);
             }
         };
         let (scheme, session) = (key.scheme(scheme)?, key.session());
-        let job = session.submit_sign_digest(scheme, digest.bytes(), JobOptions::default());
+        let digest = copied_bytes(py, digest.bytes())?;
+        let job = session.submit_sign_digest(scheme, digest, JobOptions::default());
         self.push(job, future)
     }
 
@@ -194,19 +199,22 @@ impl Jobs {
 
     fn decapsulate(
         &self,
+        py: Python<'_>,
         future: Py<PyAny>,
         key: &PrivateKey,
         ciphertext: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let ciphertext = Input::new(ciphertext, "ciphertext")?;
         let session = key.session();
-        let job = session.submit_decapsulate(ciphertext.bytes(), JobOptions::default());
+        let ciphertext = copied_bytes(py, ciphertext.bytes())?;
+        let job = session.submit_decapsulate(ciphertext, JobOptions::default());
         self.push(job, future)
     }
 
     #[pyo3(signature = (future, key, ciphertext, scheme="rsa-oaep-sha256"))]
     fn decrypt(
         &self,
+        py: Python<'_>,
         future: Py<PyAny>,
         key: AnyKey<'_>,
         ciphertext: &Bound<'_, PyAny>,
@@ -216,7 +224,7 @@ impl Jobs {
         let key = match &key {
             AnyKey::Here(key) => key.get(),
             AnyKey::There(key) => {
-                let (py, key, ciphertext) = (key.py(), key.get(), ciphertext.bytes());
+                let (key, ciphertext) = (key.get(), ciphertext.bytes());
                 let job = py.detach(|| key.submit_decrypt(scheme, ciphertext));
                 return self.push_remote(job?, future);
             }
@@ -225,7 +233,8 @@ impl Jobs {
         let session = key.session();
         let key_type = session.key().key_type().name();
         let rsa = session.as_rsa().ok_or_else(|| not_rsa(key_type))?;
-        let job = rsa.submit_decrypt(&scheme, ciphertext.bytes(), JobOptions::default());
+        let ciphertext = copied_bytes(py, ciphertext.bytes())?;
+        let job = rsa.submit_decrypt(&scheme, ciphertext, JobOptions::default());
         self.push(job, future)
     }
 

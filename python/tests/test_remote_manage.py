@@ -151,6 +151,40 @@ def test_a_key_is_made_rotated_disabled_and_enabled(server):
         rotated.public_key().verify(second.sign(b"message"), b"message")
 
 
+def test_older_versions_of_an_rsa_key_decrypt(server):
+    made = server.create_key("mail", "RSA")
+    before = server.key("mail")
+    first = made.public_key().encrypt(b"first")
+    rotated = server.rotate_key("mail")
+    second = rotated.public_key().encrypt(b"second")
+    old, new = server.key("mail", version=1), server.key("mail")
+    assert (before.version, old.version, new.version) == (1, 1, 2)
+    assert before.decrypt(first) == old.decrypt(first) == b"first"
+    assert new.decrypt(second) == server.key("mail", version=2).decrypt(second) == b"second"
+    assert server.key("mail", rotated.public_key(), version=1).operations is None
+    assert server.key("mail", made.public_key(), version=1).decrypt(first) == b"first"
+    for key, ciphertext in ((old, second), (new, first)):
+        with pytest.raises(oarlock.DecryptionFailed):
+            key.decrypt(ciphertext)
+    assert asyncio.run(awaited(aio.decrypt, old, first)) == b"first"
+    # Its public half verifies what it signed. It signs no more.
+    assert old.public_key() == made.public_key() and old.operations == ["decrypt"]
+    with pytest.raises(oarlock.ServerError, match="the public half of key"):
+        old.sign(b"message")
+    listed = entry(server, "mail")
+    assert listed.older == {1: made.public_key()} and listed.public_key() == rotated.public_key()
+    assert made.older == {}
+    for version in (0, 3, -1, 2**40):
+        with pytest.raises(ValueError):
+            server.key("mail", version=version)
+    with pytest.raises(ValueError, match="no versions"):
+        server.key("web", version=1)
+
+
+async def awaited(call, *arguments):
+    return await call(*arguments)
+
+
 def test_an_identity_that_the_server_makes(server, tmp_path):
     """A version that is not the newest still opens what was made for it."""
     plain = os.urandom(1000)
