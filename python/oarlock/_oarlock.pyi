@@ -40,6 +40,7 @@ __all__ = [
     "QueueFull",
     "RemoteIdentity",
     "RemoteKey",
+    "RemoteSecretKey",
     "Replayed",
     "ServerError",
     "SrtpInbound",
@@ -170,6 +171,7 @@ class Cryptoserver:
     def rotate_key(self, /, id: str, version: int | None = None, *, timeout: float | None = None) -> KeyEntry: ...
     def disable_key(self, /, id: str, *, timeout: float | None = None) -> KeyEntry: ...
     def enable_key(self, /, id: str, *, timeout: float | None = None) -> KeyEntry: ...
+    def secret_key(self, /, id: str) -> RemoteSecretKey: ...
     def identity(self, /, id: str) -> RemoteIdentity: ...
 
 @final
@@ -213,6 +215,15 @@ class RemoteKey:
     def decrypt(self, /, ciphertext: Buffer, scheme: str = "rsa-oaep-sha256") -> bytes: ...
 
 @final
+class RemoteSecretKey:
+    @property
+    def id(self, /) -> str: ...
+    def seal(self, /, data: Buffer, associated_data: Buffer | None = None, *, timeout: float | None = None) -> bytes: ...
+    def open(self, /, sealed: Buffer, associated_data: Buffer | None = None, *, timeout: float | None = None) -> bytes: ...
+    def mac(self, /, data: Buffer, *, timeout: float | None = None) -> tuple[bytes, int]: ...
+    def verify(self, /, tag: Buffer, data: Buffer, version: int = 0, *, timeout: float | None = None) -> None: ...
+
+@final
 class Column:
     def __len__(self, /) -> int: ...
     def __getitem__(self, row: int, /) -> bytes | None: ...
@@ -234,7 +245,7 @@ class ColumnResult:
 def generate_key(bit_length: Literal[128, 192, 256]) -> bytes: ...
 def is_secret(text: str) -> bool: ...
 def seal_many(
-    key: AESGCM | ChaCha20Poly1305 | Iterable[Buffer],
+    key: AESGCM | ChaCha20Poly1305 | RemoteSecretKey | Iterable[Buffer],
     values: Any,
     *,
     nonces: Any | None = None,
@@ -243,10 +254,10 @@ def seal_many(
     out: Buffer | None = None,
 ) -> ColumnResult: ...
 def open_many(
-    key: AESGCM | ChaCha20Poly1305 | Iterable[Buffer],
+    key: AESGCM | ChaCha20Poly1305 | RemoteSecretKey | Iterable[Buffer],
     values: Any,
     *,
-    nonces: Any,
+    nonces: Any | None = None,
     associated_data: Any | None = None,
     algorithm: str | None = None,
     out: Buffer | None = None,
@@ -323,6 +334,42 @@ class Jobs:
         key: PrivateKey | RemoteKey,
         ciphertext: Buffer,
         scheme: str = "rsa-oaep-sha256",
+    ) -> None: ...
+    def seal(
+        self,
+        /,
+        future: asyncio.Future[bytes],
+        key: RemoteSecretKey,
+        data: Buffer,
+        associated_data: Buffer | None = None,
+        timeout: float | None = None,
+    ) -> None: ...
+    def open(
+        self,
+        /,
+        future: asyncio.Future[bytes],
+        key: RemoteSecretKey,
+        sealed: Buffer,
+        associated_data: Buffer | None = None,
+        timeout: float | None = None,
+    ) -> None: ...
+    def mac(
+        self,
+        /,
+        future: asyncio.Future[tuple[bytes, int]],
+        key: RemoteSecretKey,
+        data: Buffer,
+        timeout: float | None = None,
+    ) -> None: ...
+    def verify(
+        self,
+        /,
+        future: asyncio.Future[None],
+        key: RemoteSecretKey,
+        tag: Buffer,
+        data: Buffer,
+        version: int,
+        timeout: float | None = None,
     ) -> None: ...
     def list_keys(self, /, future: asyncio.Future[list[KeyEntry]], server: Cryptoserver) -> None: ...
     def create_key(

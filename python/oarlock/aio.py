@@ -9,8 +9,9 @@
 
 Each call submits a job to the accelerator's pool, where requests that wait together are computed in SIMD lanes. The event loop
 watches one descriptor for all of them. Cancelling an awaitable drops its result. At most 1024 jobs wait; further ones raise
-``QueueFull``. ``sign``, ``sign_digest`` and ``decrypt`` also take keys of a cryptoserver, whose keys ``list_keys``,
-``create_key``, ``rotate_key``, ``disable_key`` and ``enable_key`` list and change.
+``QueueFull``. ``sign``, ``sign_digest`` and ``decrypt`` also take keys of a cryptoserver; ``seal``, ``open``, ``mac`` and
+``verify`` take its secret keys. ``list_keys``, ``create_key``, ``rotate_key``, ``disable_key`` and ``enable_key`` list and
+change the keys of a ``Cryptoserver``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import threading
 import weakref
 from typing import Any
 
-from . import Cryptoserver, KeyEntry, PrivateKey, PublicKey, RemoteKey
+from . import Cryptoserver, KeyEntry, PrivateKey, PublicKey, RemoteKey, RemoteSecretKey
 from ._oarlock import Jobs
 
 __all__ = [
@@ -32,9 +33,13 @@ __all__ = [
     "enable_key",
     "exchange",
     "list_keys",
+    "mac",
+    "open",
     "rotate_key",
+    "seal",
     "sign",
     "sign_digest",
+    "verify",
 ]
 
 # The jobs of each loop.
@@ -101,6 +106,26 @@ def decapsulate(key: PrivateKey, ciphertext) -> asyncio.Future[bytes]:
 def decrypt(key: PrivateKey | RemoteKey, ciphertext, scheme: str = "rsa-oaep-sha256") -> asyncio.Future[bytes]:
     """Decrypt with an RSA key, like ``PrivateKey.decrypt``."""
     return _submit("decrypt", key, ciphertext, scheme)
+
+
+def seal(key: RemoteSecretKey, data, associated_data=None, *, timeout: float | None = None) -> asyncio.Future[bytes]:
+    """Seal data with a secret key of a cryptoserver, like ``RemoteSecretKey.seal``."""
+    return _submit("seal", key, data, associated_data, timeout)
+
+
+def open(key: RemoteSecretKey, sealed, associated_data=None, *, timeout: float | None = None) -> asyncio.Future[bytes]:
+    """Open what ``seal`` returned, like ``RemoteSecretKey.open``."""
+    return _submit("open", key, sealed, associated_data, timeout)
+
+
+def mac(key: RemoteSecretKey, data, *, timeout: float | None = None) -> asyncio.Future[tuple[bytes, int]]:
+    """Return a MAC and the version of the key that made it, like ``RemoteSecretKey.mac``."""
+    return _submit("mac", key, data, timeout)
+
+
+def verify(key: RemoteSecretKey, tag, data, version: int = 0, *, timeout: float | None = None) -> asyncio.Future[None]:
+    """Verify a MAC, like ``RemoteSecretKey.verify``."""
+    return _submit("verify", key, tag, data, version, timeout)
 
 
 def list_keys(server: Cryptoserver) -> asyncio.Future[list[KeyEntry]]:

@@ -17,7 +17,10 @@ use crate::buffer::Input;
 use crate::failure::exception;
 use crate::key::{PrivateKey, PublicKey, encryption_scheme, not_rsa};
 use crate::memory::copied_bytes;
-use crate::remote::{Change, Content, Cryptoserver, KeyEntry, NoAnswer, RemoteKey};
+use crate::numbers::word;
+use crate::remote::{
+    Call, Change, Content, Cryptoserver, Done, KeyEntry, NoAnswer, RemoteKey, RemoteSecretKey,
+};
 
 /// Results that one call of `drain` hands to their futures: some 100 us of the loop's time.
 const DRAINED_MAX: usize = 64;
@@ -29,6 +32,7 @@ enum Made {
     Bytes(Zeroizing<Vec<u8>>),
     Key(proto::Key),
     Keys(Vec<proto::Key>),
+    Secret(Done),
 }
 
 impl Made {
@@ -36,6 +40,7 @@ impl Made {
         match self {
             Self::Bytes(bytes) => Ok(PyBytes::new(py, &bytes).into_any()),
             Self::Key(key) => KeyEntry::new(key)?.into_bound_py_any(py),
+            Self::Secret(done) => done.into_python(py),
             Self::Keys(keys) => {
                 let entries: PyResult<Vec<_>> = keys.into_iter().map(KeyEntry::new).collect();
                 entries?.into_bound_py_any(py)
@@ -53,6 +58,12 @@ impl From<Zeroizing<Vec<u8>>> for Made {
 impl From<proto::Key> for Made {
     fn from(key: proto::Key) -> Self {
         Self::Key(key)
+    }
+}
+
+impl From<Done> for Made {
+    fn from(done: Done) -> Self {
+        Self::Secret(done)
     }
 }
 
@@ -91,6 +102,20 @@ impl Jobs {
         self.lock()
             .push(job.map(|made| made.map(Into::into)), future);
         Ok(())
+    }
+}
+
+impl Jobs {
+    fn push_secret(
+        &self,
+        py: Python<'_>,
+        future: Py<PyAny>,
+        key: &RemoteSecretKey,
+        call: Call,
+        timeout: Option<f64>,
+    ) -> PyResult<()> {
+        let job = py.detach(|| key.submit(call, timeout))?;
+        self.push_remote(job, future)
     }
 }
 
@@ -236,6 +261,69 @@ impl Jobs {
         let ciphertext = copied_bytes(py, ciphertext.bytes())?;
         let job = rsa.submit_decrypt(&scheme, ciphertext, JobOptions::default());
         self.push(job, future)
+    }
+
+    #[pyo3(signature = (future, key, data, associated_data=None, timeout=None))]
+    fn seal(
+        &self,
+        py: Python<'_>,
+        future: Py<PyAny>,
+        key: &RemoteSecretKey,
+        data: &Bound<'_, PyAny>,
+        associated_data: Option<&Bound<'_, PyAny>>,
+        timeout: Option<f64>,
+    ) -> PyResult<()> {
+        let (data, aad) = (Input::new(data, "data")?, Input::optional(associated_data)?);
+        let call = Call::seal(data.bytes(), Input::or_empty(&aad))?;
+        self.push_secret(py, future, key, call, timeout)
+    }
+
+    #[pyo3(signature = (future, key, sealed, associated_data=None, timeout=None))]
+    fn open(
+        &self,
+        py: Python<'_>,
+        future: Py<PyAny>,
+        key: &RemoteSecretKey,
+        sealed: &Bound<'_, PyAny>,
+        associated_data: Option<&Bound<'_, PyAny>>,
+        timeout: Option<f64>,
+    ) -> PyResult<()> {
+        let (sealed, aad) = (
+            Input::new(sealed, "sealed")?,
+            Input::optional(associated_data)?,
+        );
+        let call = Call::open(sealed.bytes(), Input::or_empty(&aad))?;
+        self.push_secret(py, future, key, call, timeout)
+    }
+
+    #[pyo3(signature = (future, key, data, timeout=None))]
+    fn mac(
+        &self,
+        py: Python<'_>,
+        future: Py<PyAny>,
+        key: &RemoteSecretKey,
+        data: &Bound<'_, PyAny>,
+        timeout: Option<f64>,
+    ) -> PyResult<()> {
+        let data = Input::new(data, "data")?;
+        self.push_secret(py, future, key, Call::mac(data.bytes())?, timeout)
+    }
+
+    #[pyo3(signature = (future, key, tag, data, version, timeout=None))]
+    #[allow(clippy::too_many_arguments)] // of `RemoteSecretKey.verify`
+    fn verify(
+        &self,
+        py: Python<'_>,
+        future: Py<PyAny>,
+        key: &RemoteSecretKey,
+        tag: &Bound<'_, PyAny>,
+        data: &Bound<'_, PyAny>,
+        #[pyo3(from_py_with = word)] version: u32,
+        timeout: Option<f64>,
+    ) -> PyResult<()> {
+        let (tag, data) = (Input::new(tag, "tag")?, Input::new(data, "data")?);
+        let call = Call::verify(tag.bytes(), data.bytes(), version)?;
+        self.push_secret(py, future, key, call, timeout)
     }
 
     fn list_keys(&self, py: Python<'_>, future: Py<PyAny>, server: &Cryptoserver) -> PyResult<()> {

@@ -6,10 +6,12 @@
 mod identity;
 mod key;
 mod manage;
+mod secret;
 
 pub use self::identity::RemoteIdentity;
 pub use self::key::{Content, RemoteKey};
 pub use self::manage::{Change, KeyEntry};
+pub use self::secret::{Call, Done, MESSAGE_BYTES_MAX, OVERHEAD_BYTES, RemoteSecretKey, too_long};
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -29,7 +31,9 @@ use pyo3::types::{PyBytes, PyString};
 use zeroize::Zeroizing;
 
 use crate::aead::no_pickle;
-use crate::failure::{ServerError, cannot_open, exception, server_error};
+use crate::failure::{
+    AuthenticationFailed, InvalidSignature, ServerError, cannot_open, exception, server_error,
+};
 use crate::key::PublicKey;
 use crate::numbers::word;
 
@@ -58,6 +62,12 @@ pub enum NoAnswer {
     Client(ClientError),
     /// A signature that the public half refuses, of this key.
     WrongSignature(String),
+    /// A ciphertext that the server does not open.
+    NotAuthentic(ClientError),
+    /// A MAC that is not that of its message.
+    WrongMac(ClientError),
+    /// A reply without the item that was asked for.
+    Lost,
     /// Too many requests are under way.
     TooMany,
 }
@@ -76,6 +86,9 @@ impl NoAnswer {
             Self::WrongSignature(id) => ServerError::new_err(format!(
                 "the server returned a signature that the public half of key {id:?} refuses: has the key been replaced?"
             )),
+            Self::NotAuthentic(error) => AuthenticationFailed::new_err(error.message.clone()),
+            Self::WrongMac(error) => InvalidSignature::new_err(error.message.clone()),
+            Self::Lost => ServerError::new_err("the server sent a reply without a result"),
             Self::TooMany => exception(&Error::QueueFull),
         }
     }
@@ -320,7 +333,8 @@ impl Cryptoserver {
             None => {
                 let ids: Vec<_> = listed.into_iter().map(|key| key.id).collect();
                 Err(PyValueError::new_err(format!(
-                    "this client may use no key {id:?} of the server: it may use {}",
+                    "this client may use no key {id:?} of the server with a public half: it may use {}; secret_key() and \
+                     identity() return those without one",
                     if ids.is_empty() {
                         "none".to_owned()
                     } else {
@@ -397,6 +411,11 @@ impl Cryptoserver {
     #[pyo3(signature = (id, *, timeout=None))]
     fn enable_key(&self, py: Python<'_>, id: String, timeout: Option<f64>) -> PyResult<KeyEntry> {
         self.change(py, id, Change::Enable, timeout)
+    }
+
+    /// Return the secret key with an ID, for `seal`, `open`, `mac` and `verify`. Nobody asks the server for it before that.
+    fn secret_key(&self, id: String) -> RemoteSecretKey {
+        RemoteSecretKey::new(Arc::clone(&self.0), id)
     }
 
     /// Return the age identity with an ID, for `oarlock.open`. Nobody asks the server for it before that.
