@@ -3,6 +3,7 @@
 
 use std::os::fd::{AsRawFd as _, RawFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use oarlock::job::{CompletionQueue, Job, JobOptions, Order, QueueFull};
 use oarlock::{Error, keys};
@@ -24,6 +25,8 @@ use crate::remote::{
 
 /// Results that one call of `drain` hands to their futures: some 100 us of the loop's time.
 const DRAINED_MAX: usize = 64;
+/// The time after which a call of `drain` takes no further result. It computes a whole batch where there is no pool.
+const DRAIN_TIME_MAX: Duration = Duration::from_millis(1);
 
 type Queue = CompletionQueue<Result<Made, NoAnswer>, Py<PyAny>>;
 
@@ -105,6 +108,26 @@ impl Jobs {
     }
 }
 
+/// Gives a job's result to its future, unless that was cancelled.
+fn complete(
+    future: &Bound<'_, PyAny>,
+    result: Result<Result<Made, NoAnswer>, Error>,
+) -> PyResult<()> {
+    if future.call_method0("done")?.is_truthy()? {
+        return Ok(());
+    }
+    let made = match result {
+        Ok(Ok(made)) => made.into_python(future.py()),
+        Ok(Err(error)) => Err(error.exception()),
+        Err(error) => Err(exception(&error)),
+    };
+    match made {
+        Ok(made) => future.call_method1("set_result", (made,))?,
+        Err(error) => future.call_method1("set_exception", (error,))?,
+    };
+    Ok(())
+}
+
 impl Jobs {
     fn push_secret(
         &self,
@@ -142,26 +165,21 @@ impl Jobs {
 
     /// Complete futures whose jobs have finished.
     fn drain(&self, py: Python<'_>) -> PyResult<()> {
-        for _ in 0..DRAINED_MAX {
-            // Futures run callbacks later, but a subclass could call back: the lock is not held.
-            let Some((future, result)) = self.lock().try_next() else {
-                break;
+        // With one CPU there is no pool, and this computes the jobs. While some remain, the descriptor stays readable.
+        let finished: Vec<_> = py.detach(|| {
+            let (mut queue, began) = (self.lock(), Instant::now());
+            let next = || match began.elapsed() < DRAIN_TIME_MAX {
+                true => queue.try_next(),
+                false => None,
             };
-            let future = future.bind(py);
-            if future.call_method0("done")?.is_truthy()? {
-                continue;
-            }
-            let made = match result {
-                Ok(Ok(made)) => made.into_python(py),
-                Ok(Err(error)) => Err(error.exception()),
-                Err(error) => Err(exception(&error)),
-            };
-            match made {
-                Ok(made) => future.call_method1("set_result", (made,))?,
-                Err(error) => future.call_method1("set_exception", (error,))?,
-            };
+            std::iter::from_fn(next).take(DRAINED_MAX).collect()
+        });
+        // Futures run callbacks later, but a subclass could call back: the lock is not held.
+        let mut completed = Ok(());
+        for (future, result) in finished {
+            completed = completed.and(complete(future.bind(py), result));
         }
-        Ok(())
+        completed
     }
 
     fn __len__(&self) -> usize {

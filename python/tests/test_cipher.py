@@ -106,6 +106,34 @@ def test_hmac(name, rng):
             oarlock.HMAC(b"", None, wrong)
 
 
+def test_buffers_that_are_not_contiguous_or_read_only():
+    cipher = oarlock.CTR(bytes(32), bytes(16))
+    cipher.update(bytes(100))
+    strided = memoryview(bytearray(200))[::2]
+    for data, room in ((bytes(100), strided), (strided, bytearray(100)), (bytes(100), bytes(100)), (bytes(100), "text")):
+        with pytest.raises((BufferError, TypeError)):
+            cipher.update_into(data, room)
+    with pytest.raises(ValueError):
+        cipher.update_into(bytes(100), bytearray(99))
+    # Nothing of the keystream was used.
+    assert cipher.tell() == 100
+    key, mac = oarlock.PrivateKey.generate("Ed25519"), oarlock.HMAC(b"key", b"message")
+    for call in (
+        lambda: mac.update(strided),
+        lambda: mac.verify(strided),
+        lambda: oarlock.HMAC(strided),
+        lambda: oarlock.HMAC(b"key", strided),
+        lambda: oarlock.CBC(bytes(16)).encrypt(bytes(16), strided),
+        lambda: oarlock.CBC(bytes(16)).decrypt(memoryview(bytes(32))[::2], bytes(16)),
+        lambda: key.sign(strided),
+        lambda: key.public_key().verify(strided, b""),
+        lambda: oarlock.PrivateKey.from_bytes(strided),
+    ):
+        with pytest.raises(BufferError, match="contiguous"):
+            call()
+    mac.verify(hmac.digest(b"key", b"message", "sha256"))
+
+
 def test_other_threads_run_while_a_call_waits_for_the_object():
     """What asks an object that another thread uses waits without the interpreter's lock."""
     mac, cipher = oarlock.HMAC(b"key"), oarlock.CTR(bytes(32), bytes(16))

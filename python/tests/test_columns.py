@@ -369,6 +369,42 @@ def test_nulls_alone_and_nothing():
         assert_round_trip(aead, pyarrow.array([None, None], kind), [None, None])
 
 
+KINDS = {
+    "binary": pyarrow.binary(),
+    "large_binary": pyarrow.large_binary(),
+    "binary_view": pyarrow.binary_view(),
+    "fixed": pyarrow.binary(12),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_slices_of_every_argument(kind, rng):
+    """Rows before a slice, and nulls at any place of it, belong to other rows."""
+    key, rows = rng.randbytes(32), 300
+
+    def column(make, nulls=True):
+        values = [None if nulls and rng.random() < 0.2 else make() for _ in range(rows + 17)]
+        return values[13:-4], pyarrow.array(values, KINDS[kind])[13:-4]
+
+    values, given_values = column(lambda: rng.randbytes(12))
+    nonces, given_nonces = column(lambda: rng.randbytes(12), nulls=False)
+    headers, given_headers = column(lambda: rng.randbytes(12))
+    theirs = reference.AESGCM(key)
+    expected = [
+        None if value is None else theirs.encrypt(nonce, value, header) for value, nonce, header in zip(values, nonces, headers)
+    ]
+    arguments = dict(nonces=given_nonces, associated_data=given_headers)
+    sealed = oarlock.seal_many(oarlock.AESGCM(key), given_values, **arguments)
+    assert sealed.values.to_pylist() == expected
+    assert oarlock.open_many(oarlock.AESGCM(key), sealed.values, **arguments).values.to_pylist() == values
+    around = [bytes(28)] * 5
+    sliced = pyarrow.array([*around, *expected, *around], pyarrow.large_binary())[5:-5]
+    assert oarlock.open_many(oarlock.AESGCM(key), sliced, **arguments).values.to_pylist() == values
+    keys = pyarrow.array([rng.randbytes(32), *[key] * rows, rng.randbytes(32)], pyarrow.binary())[1:-1]
+    opened = oarlock.open_many(keys, sealed.values, algorithm="AESGCM", **arguments)
+    assert opened.values.to_pylist() == values and opened.errors == {}
+
+
 def test_types_do_not_depend_on_the_rows():
     """A writer of batches wants each of them to have the same type, also one without rows."""
     aead, kind = oarlock.AESGCM(bytes(32)), pyarrow.binary(64)
