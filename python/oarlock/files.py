@@ -17,6 +17,8 @@ __all__ = ["open"]
 # Of a reader: pieces that are longer go to the caller's buffer without a copy.
 _READ_BYTES = 256 << 10
 _WRITTEN_BYTES = 1 << 20
+# The most that a call of native code reads: some 50 ms.
+_PIECE_BYTES = 64 << 20
 
 
 class _Reader(io.RawIOBase):
@@ -39,14 +41,24 @@ class _Reader(io.RawIOBase):
 
     def readinto(self, buffer):
         self._checkClosed()
-        count = self._age.read_into(self._position, buffer)
+        with memoryview(buffer) as view:
+            if view.nbytes > _PIECE_BYTES:
+                # The caller asks for the rest, and Python looks at signals before.
+                with view.cast("B") as whole, whole[:_PIECE_BYTES] as piece:
+                    count = self._age.read_into(self._position, piece)
+            else:
+                count = self._age.read_into(self._position, buffer)
         self._position += count
         return count
 
     def readall(self):
         self._checkClosed()
         data = bytearray(max(self._age.size - self._position, 0))
-        self._position += self._age.read_into(self._position, data)
+        start = self._position
+        with memoryview(data) as view:
+            while (done := self._position - start) < len(data):
+                with view[done : done + _PIECE_BYTES] as piece:
+                    self._position += self._age.read_into(self._position, piece)
         return bytes(data)
 
     def seek(self, offset, whence=os.SEEK_SET):

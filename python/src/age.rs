@@ -28,6 +28,9 @@ use crate::failure::{FileError, OarlockError, server_error};
 use crate::origin::Origin;
 use crate::remote::RemoteIdentity;
 
+/// The most bytes that a call writes: some 50 ms.
+const PIECE_BYTES: usize = 64 << 20;
+
 /// The plaintext of an age file in a regular file.
 #[pyclass(frozen, module = "oarlock._oarlock")]
 pub struct AgeReader(Reader);
@@ -169,10 +172,12 @@ impl AgeWriter {
         })
     }
 
-    /// Append plaintext. Returns its length.
+    /// Append plaintext. Returns how much of it, which is less than all for more than 64 MiB: between two calls Python looks at
+    /// signals.
     fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<usize> {
         let data = Input::new(data, "data")?;
         let data = data.bytes();
+        let data = &data[..data.len().min(PIECE_BYTES)];
         self.change(py, |writer, accelerator| {
             writer.append(data, accelerator)?;
             self.written.fetch_add(data.len() as u64, Ordering::Relaxed);

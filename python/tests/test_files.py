@@ -8,6 +8,7 @@ import signal
 import subprocess
 import tarfile
 import threading
+import time
 import zipfile
 
 import pytest
@@ -420,6 +421,49 @@ def test_signals_during_writes(identity, tmp_path, rng):
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous)
+
+
+def test_long_calls_are_interrupted(identity, tmp_path):
+    """Python looks at signals in the middle of what takes long."""
+
+    class Alarm(Exception):
+        pass
+
+    def handler(*_):
+        raise Alarm
+
+    path, recipient = identity
+    plain = bytearray(384 << 20)
+
+    def write(name):
+        with oarlock.open(tmp_path / name, "wb", recipients=recipient) as file:
+            assert file.write(plain) == len(plain)
+
+    def read():
+        with oarlock.open(tmp_path / "x.age", identity=path) as file:
+            assert len(file.read()) == len(plain)
+
+    def read_into():
+        with oarlock.open(tmp_path / "x.age", identity=path) as file:
+            assert file.readinto(plain) == len(plain)
+
+    write("x.age")
+    previous = signal.signal(signal.SIGALRM, handler)
+    try:
+        for call in (lambda: write("y.age"), read, read_into):
+            began = time.monotonic()
+            call()
+            whole = time.monotonic() - began
+            signal.setitimer(signal.ITIMER_REAL, 0.01)
+            began = time.monotonic()
+            with pytest.raises(Alarm):
+                call()
+            assert time.monotonic() - began < whole / 2
+            (tmp_path / "y.age").unlink(missing_ok=True)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    assert os.listdir(tmp_path) == ["x.age"]
 
 
 def test_exclusive_creation(identity, tmp_path):
