@@ -20,10 +20,13 @@ import asyncio
 import os
 import threading
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import Cryptoserver, KeyEntry, PrivateKey, PublicKey, RemoteKey, RemoteSecretKey
 from ._oarlock import Jobs
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 __all__ = [
     "create_key",
@@ -83,12 +86,12 @@ def _submit(name: str, *arguments) -> asyncio.Future[Any]:
     return future
 
 
-def sign(key: PrivateKey | RemoteKey, data, scheme: str | None = None) -> asyncio.Future[bytes]:
+def sign(key: PrivateKey | RemoteKey, data: Buffer, scheme: str | None = None) -> asyncio.Future[bytes]:
     """Sign a message, like ``PrivateKey.sign``."""
     return _submit("sign", key, data, scheme)
 
 
-def sign_digest(key: PrivateKey | RemoteKey, digest, scheme: str | None = None) -> asyncio.Future[bytes]:
+def sign_digest(key: PrivateKey | RemoteKey, digest: Buffer, scheme: str | None = None) -> asyncio.Future[bytes]:
     """Sign the digest of a message, like ``PrivateKey.sign_digest``."""
     return _submit("sign_digest", key, digest, scheme)
 
@@ -98,32 +101,38 @@ def exchange(key: PrivateKey, peer: PublicKey) -> asyncio.Future[bytes]:
     return _submit("exchange", key, peer)
 
 
-def decapsulate(key: PrivateKey, ciphertext) -> asyncio.Future[bytes]:
+def decapsulate(key: PrivateKey, ciphertext: Buffer) -> asyncio.Future[bytes]:
     """Return the secret of an ML-KEM ciphertext, like ``PrivateKey.decapsulate``."""
     return _submit("decapsulate", key, ciphertext)
 
 
-def decrypt(key: PrivateKey | RemoteKey, ciphertext, scheme: str = "rsa-oaep-sha256") -> asyncio.Future[bytes]:
+def decrypt(key: PrivateKey | RemoteKey, ciphertext: Buffer, scheme: str = "rsa-oaep-sha256") -> asyncio.Future[bytes]:
     """Decrypt with an RSA key, like ``PrivateKey.decrypt``."""
     return _submit("decrypt", key, ciphertext, scheme)
 
 
-def seal(key: RemoteSecretKey, data, associated_data=None, *, timeout: float | None = None) -> asyncio.Future[bytes]:
+def seal(
+    key: RemoteSecretKey, data: Buffer, associated_data: Buffer | None = None, *, timeout: float | None = None
+) -> asyncio.Future[bytes]:
     """Seal data with a secret key of a cryptoserver, like ``RemoteSecretKey.seal``."""
     return _submit("seal", key, data, associated_data, timeout)
 
 
-def open(key: RemoteSecretKey, sealed, associated_data=None, *, timeout: float | None = None) -> asyncio.Future[bytes]:
+def open(
+    key: RemoteSecretKey, sealed: Buffer, associated_data: Buffer | None = None, *, timeout: float | None = None
+) -> asyncio.Future[bytes]:
     """Open what ``seal`` returned, like ``RemoteSecretKey.open``."""
     return _submit("open", key, sealed, associated_data, timeout)
 
 
-def mac(key: RemoteSecretKey, data, *, timeout: float | None = None) -> asyncio.Future[tuple[bytes, int]]:
+def mac(key: RemoteSecretKey, data: Buffer, *, timeout: float | None = None) -> asyncio.Future[tuple[bytes, int]]:
     """Return a MAC and the version of the key that made it, like ``RemoteSecretKey.mac``."""
     return _submit("mac", key, data, timeout)
 
 
-def verify(key: RemoteSecretKey, tag, data, version: int = 0, *, timeout: float | None = None) -> asyncio.Future[None]:
+def verify(
+    key: RemoteSecretKey, tag: Buffer, data: Buffer, version: int = 0, *, timeout: float | None = None
+) -> asyncio.Future[None]:
     """Verify a MAC, like ``RemoteSecretKey.verify``."""
     return _submit("verify", key, tag, data, version, timeout)
 

@@ -8,9 +8,16 @@ import errno
 import io
 import os
 import stat
+from typing import TYPE_CHECKING, Literal, Union, overload
 
 from ._oarlock import AgeReader, AgeWriter, RemoteIdentity, is_secret
 from ._rights import Rights
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    _Path = Union[str, bytes, os.PathLike[str], os.PathLike[bytes]]
+    _Identities = Union[_Path, RemoteIdentity, Iterable[Union[_Path, RemoteIdentity]], None]
 
 __all__ = ["open"]
 
@@ -203,6 +210,23 @@ class _BufferedWriter(io.BufferedWriter):
         with contextlib.suppress(ValueError, AttributeError):
             if not self.raw.closed:
                 self.raw.discard()
+
+
+@overload
+def open(
+    file: _Path, mode: Literal["rb", "r"] = "rb", *, identity: _Identities = None, passphrase: str | None = None
+) -> io.BufferedReader: ...
+
+
+@overload
+def open(
+    file: _Path,
+    mode: Literal["wb", "xb", "w", "x"],
+    *,
+    recipients: str | Iterable[str] | None = None,
+    passphrase: str | None = None,
+    armor: bool = False,
+) -> io.BufferedWriter: ...
 
 
 def open(file, mode="rb", *, identity=None, recipients=None, passphrase=None, armor=False):

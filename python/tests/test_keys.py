@@ -1,6 +1,7 @@
 """Keys, compared with those of `cryptography`."""
 
 import pickle
+import subprocess
 
 import pytest
 from cryptography.hazmat.primitives import hashes, serialization
@@ -67,6 +68,44 @@ def test_rsa_schemes(hash_name):
     assert theirs.decrypt(ours.public_key().encrypt(b"secret", f"rsa-oaep-{hash_name}"), oaep) == b"secret"
     with pytest.raises(oarlock.DecryptionFailed):
         ours.decrypt(bytes(len(secret)), f"rsa-oaep-{hash_name}")
+
+
+def test_encryption_of_existing_data():
+    theirs = rsa.generate_private_key(65537, 2048)
+    ours = oarlock.PrivateKey.from_bytes(theirs.private_bytes(*PRIVATE))
+    sha1 = padding.OAEP(padding.MGF1(hashes.SHA1()), hashes.SHA1(), None)
+    for scheme, padded in (("rsa-pkcs1", padding.PKCS1v15()), ("rsa-oaep-sha1", sha1)):
+        assert ours.decrypt(theirs.public_key().encrypt(b"secret", padded), scheme) == b"secret"
+        assert theirs.decrypt(ours.public_key().encrypt(b"secret", scheme), padded) == b"secret"
+    # Wrong padding of PKCS#1 v1.5 is not to be told from a message.
+    assert ours.decrypt(b"\1" * 256, "rsa-pkcs1") != b"secret"
+    for scheme in ("rsa-oaep-md5", "rsa-oaep", "", "ecdsa-sha256"):
+        with pytest.raises(ValueError, match="encryption scheme"):
+            ours.decrypt(bytes(256), scheme)
+
+
+@pytest.mark.parametrize("kind", ("rsa", "ecdsa", "ed25519"))
+def test_formats(kind, tmp_path):
+    """Also those before PKCS#8 and SubjectPublicKeyInfo: PKCS#1, SEC 1 and OpenSSH."""
+    subprocess.run(("ssh-keygen", "-q", "-t", kind, "-N", "", "-f", tmp_path / "key"), check=True)
+    data = (tmp_path / "key").read_bytes()
+    theirs = serialization.load_ssh_private_key(data, None)
+    public = theirs.public_key().public_bytes(*PUBLIC)
+    pem, der, plain = serialization.Encoding.PEM, serialization.Encoding.DER, serialization.NoEncryption()
+    files = [data, theirs.private_bytes(der, serialization.PrivateFormat.PKCS8, plain)]
+    if kind != "ed25519":
+        traditional = serialization.PrivateFormat.TraditionalOpenSSL
+        files += [theirs.private_bytes(encoding, traditional, plain) for encoding in (pem, der)]
+    for data in files:
+        assert oarlock.PrivateKey.from_bytes(data).public_key().to_der() == public
+    publics = [(tmp_path / "key.pub").read_bytes(), theirs.public_key().public_bytes(*PUBLIC)]
+    if kind == "rsa":
+        publics += [theirs.public_key().public_bytes(encoding, serialization.PublicFormat.PKCS1) for encoding in (pem, der)]
+    for data in publics:
+        assert oarlock.PublicKey.from_bytes(data).to_der() == public
+    locked = theirs.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.BestAvailableEncryption(b"horse"))
+    with pytest.raises(ValueError):
+        oarlock.PrivateKey.from_bytes(locked)
 
 
 def test_exchange():

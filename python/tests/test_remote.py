@@ -270,6 +270,24 @@ def test_awaitables(server):
         public.verify(signature, b"%d" % number)
 
 
+def test_several_servers_and_their_name(place, address):
+    """One that is gone leaves the work to the others."""
+    second, other = serve(place, "another log")
+    with second:
+        servers = oarlock.Cryptoserver([address, other, "localhost:1"], **files(place))
+        key = servers.key("curve")
+        assert repr(servers) == f"<oarlock.Cryptoserver {address}, {other}, localhost:1>"
+        key.public_key().verify(key.sign(b"message"), b"message")
+        second.kill()
+        second.wait()
+        for number in range(20):
+            key.public_key().verify(key.sign(b"%d" % number), b"%d" % number)
+    named = oarlock.Cryptoserver(address, server_name="localhost", **files(place))
+    assert named.key("curve").public_key() == key.public_key()
+    with pytest.raises(oarlock.ServerError):
+        oarlock.Cryptoserver(address, server_name="elsewhere.example", timeout=5, **files(place))
+
+
 def test_too_many_requests(server):
     key = server.key("curve")
 
