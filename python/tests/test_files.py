@@ -69,6 +69,10 @@ def test_seek(identity, tmp_path, rng):
             with pytest.raises((ValueError, OSError)):
                 raw.seek(-1)
         assert file.raw.seek(5) == 5
+        for room in (bytes(10), memoryview(bytearray(20))[::2], "text", memoryview(bytearray(200 << 20))[::2]):
+            with pytest.raises((BufferError, TypeError)):
+                file.raw.readinto(room)
+        assert file.raw.tell() == 5
         assert file.raw.read(3) == plain[5:8]
         assert file.raw.readall() == plain[8:]
     with pytest.raises(ValueError):
