@@ -288,6 +288,23 @@ def test_several_servers_and_their_name(place, address):
         oarlock.Cryptoserver(address, server_name="elsewhere.example", timeout=5, **files(place))
 
 
+def test_a_server_without_tls(tmp_path):
+    folder = tmp_path / "demo"
+    subprocess.run((find_command(), "pki", "init", folder, "--key", "web"), check=True, capture_output=True)
+    config = folder / "cryptoserver.toml"
+    text = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:0", config.read_text())
+    text, replaced = re.subn(r"\[tls\]\n.*?\n\n", "plaintext = true\n\n", text, flags=re.DOTALL)
+    assert replaced == 1
+    config.write_text(text)
+    process, address = serve(folder, "log")
+    with process:
+        key = oarlock.Cryptoserver(address, plaintext=True).key("web")
+        key.public_key().verify(key.sign(b"message"), b"message")
+        with pytest.raises(oarlock.ServerError):
+            oarlock.Cryptoserver(address, timeout=1, **files(folder))
+        process.kill()
+
+
 def test_too_many_requests(server):
     key = server.key("curve")
 
