@@ -353,6 +353,24 @@ def test_columns_of_a_secret_key(server, rng):
         oarlock.open_many(oarlock.AESGCM(bytes(16)), [bytes(17)])
 
 
+def test_a_column_of_a_secret_key_is_interrupted(server):
+    server.create_key("interrupted", "A256GCM")
+    key, values = server.secret_key("interrupted"), [bytes(100_000)] * 2000
+
+    def handler(*_):
+        raise InterruptedError
+
+    previous = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(InterruptedError):
+            oarlock.seal_many(key, values)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    assert key.open(key.seal(b"data")) == b"data"
+
+
 def test_awaitables_of_secret_keys(server):
     server.create_key("later-cards", "A256GCM")
     server.create_key("later-tags", "HS256")
