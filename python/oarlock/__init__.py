@@ -25,6 +25,7 @@ from ._oarlock import (
     QueueFull,
     RemoteIdentity,
     RemoteKey,
+    RemoteSecretKey,
     ServerError,
     __version__,
     generate_key,
@@ -49,11 +50,13 @@ __all__ = [
     "InvalidSignature",
     "JobFailed",
     "KeyEntry",
+    "MultiFernet",
     "PrivateKey",
     "PublicKey",
     "QueueFull",
     "RemoteIdentity",
     "RemoteKey",
+    "RemoteSecretKey",
     "ServerError",
     "__version__",
     "doctor",
@@ -69,12 +72,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     # For type checkers, which do not run `__getattr__`.
     from .command import doctor, environment, pkcs11_module
-    from .fernet import Fernet
+    from .fernet import Fernet, MultiFernet
     from .files import open
 
 # What needs modules of the standard library is imported when it is first used.
 _LAZY = {
     "Fernet": "fernet",
+    "MultiFernet": "fernet",
     "doctor": "command",
     "environment": "command",
     "open": "files",

@@ -9,8 +9,9 @@
 
 Each call submits a job to the accelerator's pool, where requests that wait together are computed in SIMD lanes. The event loop
 watches one descriptor for all of them. Cancelling an awaitable drops its result. At most 1024 jobs wait; further ones raise
-``QueueFull``. ``sign``, ``sign_digest`` and ``decrypt`` also take keys of a cryptoserver, whose keys ``list_keys``,
-``create_key``, ``rotate_key``, ``disable_key`` and ``enable_key`` list and change.
+``QueueFull``. ``sign``, ``sign_digest`` and ``decrypt`` also take keys of a cryptoserver; ``seal``, ``open``, ``mac`` and
+``verify`` take its secret keys. ``list_keys``, ``create_key``, ``rotate_key``, ``disable_key`` and ``enable_key`` list and
+change the keys of a ``Cryptoserver``.
 """
 
 from __future__ import annotations
@@ -19,10 +20,13 @@ import asyncio
 import os
 import threading
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from . import Cryptoserver, KeyEntry, PrivateKey, PublicKey, RemoteKey
+from . import Cryptoserver, KeyEntry, PrivateKey, PublicKey, RemoteKey, RemoteSecretKey
 from ._oarlock import Jobs
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 __all__ = [
     "create_key",
@@ -32,9 +36,13 @@ __all__ = [
     "enable_key",
     "exchange",
     "list_keys",
+    "mac",
+    "open",
     "rotate_key",
+    "seal",
     "sign",
     "sign_digest",
+    "verify",
 ]
 
 # The jobs of each loop.
@@ -78,12 +86,12 @@ def _submit(name: str, *arguments) -> asyncio.Future[Any]:
     return future
 
 
-def sign(key: PrivateKey | RemoteKey, data, scheme: str | None = None) -> asyncio.Future[bytes]:
+def sign(key: PrivateKey | RemoteKey, data: Buffer, scheme: str | None = None) -> asyncio.Future[bytes]:
     """Sign a message, like ``PrivateKey.sign``."""
     return _submit("sign", key, data, scheme)
 
 
-def sign_digest(key: PrivateKey | RemoteKey, digest, scheme: str | None = None) -> asyncio.Future[bytes]:
+def sign_digest(key: PrivateKey | RemoteKey, digest: Buffer, scheme: str | None = None) -> asyncio.Future[bytes]:
     """Sign the digest of a message, like ``PrivateKey.sign_digest``."""
     return _submit("sign_digest", key, digest, scheme)
 
@@ -93,14 +101,40 @@ def exchange(key: PrivateKey, peer: PublicKey) -> asyncio.Future[bytes]:
     return _submit("exchange", key, peer)
 
 
-def decapsulate(key: PrivateKey, ciphertext) -> asyncio.Future[bytes]:
+def decapsulate(key: PrivateKey, ciphertext: Buffer) -> asyncio.Future[bytes]:
     """Return the secret of an ML-KEM ciphertext, like ``PrivateKey.decapsulate``."""
     return _submit("decapsulate", key, ciphertext)
 
 
-def decrypt(key: PrivateKey | RemoteKey, ciphertext, scheme: str = "rsa-oaep-sha256") -> asyncio.Future[bytes]:
+def decrypt(key: PrivateKey | RemoteKey, ciphertext: Buffer, scheme: str = "rsa-oaep-sha256") -> asyncio.Future[bytes]:
     """Decrypt with an RSA key, like ``PrivateKey.decrypt``."""
     return _submit("decrypt", key, ciphertext, scheme)
+
+
+def seal(
+    key: RemoteSecretKey, data: Buffer, associated_data: Buffer | None = None, *, timeout: float | None = None
+) -> asyncio.Future[bytes]:
+    """Seal data with a secret key of a cryptoserver, like ``RemoteSecretKey.seal``."""
+    return _submit("seal", key, data, associated_data, timeout)
+
+
+def open(
+    key: RemoteSecretKey, sealed: Buffer, associated_data: Buffer | None = None, *, timeout: float | None = None
+) -> asyncio.Future[bytes]:
+    """Open what ``seal`` returned, like ``RemoteSecretKey.open``."""
+    return _submit("open", key, sealed, associated_data, timeout)
+
+
+def mac(key: RemoteSecretKey, data: Buffer, *, timeout: float | None = None) -> asyncio.Future[tuple[bytes, int]]:
+    """Return a MAC and the version of the key that made it, like ``RemoteSecretKey.mac``."""
+    return _submit("mac", key, data, timeout)
+
+
+def verify(
+    key: RemoteSecretKey, tag: Buffer, data: Buffer, version: int = 0, *, timeout: float | None = None
+) -> asyncio.Future[None]:
+    """Verify a MAC, like ``RemoteSecretKey.verify``."""
+    return _submit("verify", key, tag, data, version, timeout)
 
 
 def list_keys(server: Cryptoserver) -> asyncio.Future[list[KeyEntry]]:

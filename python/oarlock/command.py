@@ -9,7 +9,12 @@ import subprocess
 import sys
 import sysconfig
 
+from ._oarlock import Error
+
 __all__ = ["Doctor", "doctor", "environment", "find_command", "pkcs11_module"]
+
+#: The exit status of the command for wrong arguments.
+_USAGE = 2
 
 
 def find_command() -> str:
@@ -56,14 +61,29 @@ def environment(*arguments: str) -> dict[str, str]:
     ...     ("openssl", "list", "-providers"), env=oarlock.environment(), capture_output=True, text=True)
     >>> "oarlock" in providers.stdout
     True
+
+    Raises ValueError for arguments that ``oarlock run`` does not know, and Error if it cannot add the provider to the OpenSSL
+    configuration of this process.
     """
     command = (find_command(), "run", *arguments, "--", "/usr/bin/env", "-0")
-    variables = dict(os.environ)
-    for entry in subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.split(b"\0"):
-        name, _, value = entry.partition(b"=")
-        if name == b"OPENSSL_CONF":
-            variables["OPENSSL_CONF"] = os.fsdecode(value)
-    return variables
+    done = subprocess.run(command, capture_output=True)
+    if done.returncode:
+        failure = ValueError if done.returncode == _USAGE else Error
+        raise failure(f"oarlock run failed with exit status {done.returncode}: {_reason(done.stderr)}")
+    entries = (entry.partition(b"=") for entry in done.stdout.split(b"\0"))
+    path = next((os.fsdecode(value) for name, _, value in entries if name == b"OPENSSL_CONF"), None)
+    # Without the provider the command runs as it is, which suits a command and would deceive a caller.
+    if path is None or path == os.environ.get("OPENSSL_CONF"):
+        raise Error(_reason(done.stderr))
+    if not os.path.exists(path):
+        raise Error("there is no folder for the OpenSSL configuration: name one in OARLOCK_CONFIGURATIONS")
+    return {**os.environ, "OPENSSL_CONF": path}
+
+
+def _reason(text: bytes) -> str:
+    """Return what the command said went wrong."""
+    lines = text.decode(errors="replace").strip().splitlines()
+    return lines[0].replace("oarlock: ", "", 1).replace("note: ", "", 1) if lines else "it did not say why"
 
 
 class Doctor:
@@ -102,10 +122,11 @@ class Doctor:
 
 
 def doctor(*command: str) -> Doctor:
-    """Return what gains on this machine, or for one program and its arguments."""
+    """Return what gains on this machine, or for one program and its arguments. Raises Error if that cannot be found out."""
     arguments = ("--", *command) if command else ()
-    done = subprocess.run((find_command(), "doctor", "--json", *arguments), stdout=subprocess.PIPE)
+    done = subprocess.run((find_command(), "doctor", "--json", *arguments), capture_output=True)
     try:
         return Doctor(json.loads(done.stdout))
     except ValueError:
-        raise RuntimeError(f"oarlock doctor failed with exit status {done.returncode}") from None
+        pass
+    raise Error(f"oarlock doctor failed with exit status {done.returncode}: {_reason(done.stderr)}")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import os
+import sys
 import time
+from collections.abc import Iterable
 
 from . import CBC, HMAC, DecryptionFailed, Error, InvalidSignature
 
-__all__ = ["Fernet", "InvalidToken"]
+__all__ = ["Fernet", "InvalidToken", "MultiFernet"]
 
 _VERSION = b"\x80"
 # What a token begins with: version, time of 8 bytes, IV of 16.
@@ -20,7 +23,24 @@ _CLOCK_SKEW_SECONDS = 60
 
 
 class InvalidToken(Error):
-    """The token is malformed, was made with another key or altered, or is older than its time to live."""
+    """The token is malformed, was made with another key or altered, or is older than its time to live.
+
+    Where ``cryptography.fernet`` has been imported, what is raised is also an ``InvalidToken`` of that module.
+    """
+
+
+def _invalid(text: str) -> InvalidToken:
+    theirs = getattr(sys.modules.get("cryptography.fernet"), "InvalidToken", None)
+    if theirs is None:
+        return InvalidToken(text)
+    if theirs not in _BOTH:
+        names = {"__module__": __name__, "__doc__": InvalidToken.__doc__}
+        _BOTH[theirs] = type("InvalidToken", (InvalidToken, theirs), names)
+    return _BOTH[theirs](text)
+
+
+# The class of errors that are also of another one.
+_BOTH: dict[type, type[InvalidToken]] = {}
 
 
 class Fernet:
@@ -78,16 +98,16 @@ class Fernet:
     @staticmethod
     def _check_age(made: int, ttl: int, current_time: int) -> None:
         if made + ttl < current_time:
-            raise InvalidToken("the token is older than its time to live")
+            raise _invalid("the token is older than its time to live")
         if current_time + _CLOCK_SKEW_SECONDS < made:
-            raise InvalidToken("the token was made in the future")
+            raise _invalid("the token was made in the future")
 
     def _open(self, signed: bytes, tag: bytes) -> bytes:
         self._verify(signed, tag)
         try:
             return self._cbc.decrypt(signed[_PROLOGUE_BYTES - 16 : _PROLOGUE_BYTES], signed[_PROLOGUE_BYTES:])
         except (DecryptionFailed, ValueError):
-            raise InvalidToken("the token was made with another key, or altered") from None
+            raise _invalid("the token was made with another key, or altered") from None
 
     def _verify(self, signed: bytes, tag: bytes) -> None:
         mac = self._mac.copy()
@@ -95,7 +115,7 @@ class Fernet:
         try:
             mac.verify(tag)
         except InvalidSignature:
-            raise InvalidToken("the token was made with another key, or altered") from None
+            raise _invalid("the token was made with another key, or altered") from None
 
     def _tag(self, signed: bytes) -> bytes:
         mac = self._mac.copy()
@@ -111,8 +131,57 @@ class Fernet:
         except (ValueError, binascii.Error):
             data = b""
         if len(data) < _PROLOGUE_BYTES + _TAG_BYTES or not data.startswith(_VERSION):
-            raise InvalidToken("not a Fernet token")
+            raise _invalid("not a Fernet token")
         return data[:-_TAG_BYTES], data[-_TAG_BYTES:], int.from_bytes(data[1:9], "big")
 
     def __reduce__(self):
         raise TypeError("Fernet holds a key and cannot be pickled")
+
+
+class MultiFernet:
+    """Makes tokens with the first of several ``Fernet`` objects, and opens those of any of them, so that keys can be replaced.
+
+    >>> new, old = Fernet(Fernet.generate_key()), Fernet(Fernet.generate_key())
+    >>> both = MultiFernet([new, old])
+    >>> new.decrypt(both.rotate(old.encrypt(b"attack at dawn")))
+    b'attack at dawn'
+    """
+
+    def __init__(self, fernets: Iterable[Fernet]):
+        self._fernets = list(fernets)
+        if not self._fernets:
+            raise ValueError("a MultiFernet needs at least one Fernet")
+
+    def encrypt(self, data) -> bytes:
+        """Return a token of the data."""
+        return self._fernets[0].encrypt(data)
+
+    def encrypt_at_time(self, data, current_time: int) -> bytes:
+        """Return a token made at a time, in seconds."""
+        return self._fernets[0].encrypt_at_time(data, current_time)
+
+    def decrypt(self, token: bytes | str, ttl: int | None = None) -> bytes:
+        """Return the data of a token that is at most ``ttl`` seconds old. Raises InvalidToken."""
+        return self._first(lambda fernet: fernet.decrypt(token, ttl))
+
+    def decrypt_at_time(self, token: bytes | str, ttl: int, current_time: int) -> bytes:
+        """Return the data of a token as if at a time, in seconds. Raises InvalidToken."""
+        return self._first(lambda fernet: fernet.decrypt_at_time(token, ttl, current_time))
+
+    def rotate(self, token: bytes | str) -> bytes:
+        """Return a token of the same data and time by the first key. Raises InvalidToken."""
+        return self.encrypt_at_time(self.decrypt(token), self.extract_timestamp(token))
+
+    def extract_timestamp(self, token: bytes | str) -> int:
+        """Return when the token was made, in seconds. Raises InvalidToken."""
+        return self._first(lambda fernet: fernet.extract_timestamp(token))
+
+    def _first(self, work):
+        """Return what work does with the first key that fits."""
+        for fernet in self._fernets[:-1]:
+            with contextlib.suppress(InvalidToken):
+                return work(fernet)
+        return work(self._fernets[-1])
+
+    def __reduce__(self):
+        raise TypeError("MultiFernet holds keys and cannot be pickled")

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import errno
 import io
 import os
 import stat
+from typing import TYPE_CHECKING, Literal, Union, overload
 
 from ._oarlock import AgeReader, AgeWriter, RemoteIdentity, is_secret
 from ._rights import Rights
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    _Path = Union[str, bytes, os.PathLike[str], os.PathLike[bytes]]
+    _Identities = Union[_Path, RemoteIdentity, Iterable[Union[_Path, RemoteIdentity]], None]
 
 __all__ = ["open"]
 
 # Of a reader: pieces that are longer go to the caller's buffer without a copy.
 _READ_BYTES = 256 << 10
 _WRITTEN_BYTES = 1 << 20
+# The most that a call of native code reads: some 50 ms.
+_PIECE_BYTES = 64 << 20
 
 
 class _Reader(io.RawIOBase):
@@ -38,14 +48,24 @@ class _Reader(io.RawIOBase):
 
     def readinto(self, buffer):
         self._checkClosed()
-        count = self._age.read_into(self._position, buffer)
+        with memoryview(buffer) as view:
+            if view.nbytes > _PIECE_BYTES:
+                # The caller asks for the rest, and Python looks at signals before.
+                with view.cast("B") as whole, whole[:_PIECE_BYTES] as piece:
+                    count = self._age.read_into(self._position, piece)
+            else:
+                count = self._age.read_into(self._position, buffer)
         self._position += count
         return count
 
     def readall(self):
         self._checkClosed()
         data = bytearray(max(self._age.size - self._position, 0))
-        self._position += self._age.read_into(self._position, data)
+        start = self._position
+        with memoryview(data) as view:
+            while (done := self._position - start) < len(data):
+                with view[done : done + _PIECE_BYTES] as piece:
+                    self._position += self._age.read_into(self._position, piece)
         return bytes(data)
 
     def seek(self, offset, whence=os.SEEK_SET):
@@ -83,7 +103,8 @@ class _Writer(io.RawIOBase):
         self._temporary = self._file = self._age = None
         folder, name = os.path.split(os.path.realpath(path))
         if not path or path.endswith(os.sep):
-            raise IsADirectoryError(21, os.strerror(21), path)
+            number = errno.EISDIR if path else errno.ENOENT
+            raise OSError(number, os.strerror(number), path)
         self._path = os.path.join(folder, name)
         try:
             earlier = os.stat(path)
@@ -118,6 +139,10 @@ class _Writer(io.RawIOBase):
 
     def writable(self):
         return True
+
+    def tell(self):
+        self._checkClosed()
+        return self._age.written
 
     def close(self):
         if self.closed:
@@ -187,6 +212,23 @@ class _BufferedWriter(io.BufferedWriter):
                 self.raw.discard()
 
 
+@overload
+def open(
+    file: _Path, mode: Literal["rb", "r"] = "rb", *, identity: _Identities = None, passphrase: str | None = None
+) -> io.BufferedReader: ...
+
+
+@overload
+def open(
+    file: _Path,
+    mode: Literal["wb", "xb", "w", "x"],
+    *,
+    recipients: str | Iterable[str] | None = None,
+    passphrase: str | None = None,
+    armor: bool = False,
+) -> io.BufferedWriter: ...
+
+
 def open(file, mode="rb", *, identity=None, recipients=None, passphrase=None, armor=False):
     """Open an age file as a binary file object of its plaintext.
 
@@ -241,9 +283,17 @@ def _text(identity):
     """Returns the text of an identity: the argument, or the file that it names. One of a cryptoserver stays as it is."""
     if isinstance(identity, RemoteIdentity):
         return identity
-    if isinstance(identity, bytes):
-        identity = identity.decode()
-    if isinstance(identity, str) and is_secret(identity):
+    # A path may have bytes that are not UTF-8.
+    if isinstance(identity, bytes) and is_secret(identity.decode(errors="replace")):
+        return _decoded(identity, "an identity")
+    if isinstance(identity, str) and is_secret(identity.encode(errors="replace").decode()):
         return identity
-    with builtins.open(identity, encoding="utf-8") as file:
-        return file.read()
+    with builtins.open(identity, "rb") as file:
+        return _decoded(file.read(), f"the identity file {identity!r}").replace("\r\n", "\n")
+
+
+def _decoded(data, what):
+    """Returns the text of bytes. Python's own error would hold them, and they are secret."""
+    with contextlib.suppress(UnicodeDecodeError):
+        return data.decode()
+    raise ValueError(f"{what} is not UTF-8")

@@ -11,13 +11,14 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 
 import jwt
 from jwt.algorithms import Algorithm, ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 from jwt.exceptions import InvalidKeyError
 
-from . import InvalidSignature, PrivateKey, PublicKey
+from . import InvalidSignature, PrivateKey, PublicKey, RemoteKey
 
 __all__ = ["OarlockAlgorithm", "algorithms", "install"]
 
@@ -37,36 +38,41 @@ _ALGORITHMS = (
 
 
 class OarlockAlgorithm(Algorithm):
-    """An algorithm of PyJWT. It takes keys of this module, and PEM or OpenSSH keys as str or bytes."""
+    """An algorithm of PyJWT. It takes keys of this module and of a cryptoserver, and PEM or OpenSSH keys as str or bytes."""
 
     def __init__(self, scheme: str, key_type: str, half_bytes: int | None):
         self._scheme = scheme
         self._key_type = key_type
         self._half_bytes = half_bytes
+        hash_name = scheme.rpartition("-")[2]
+        if hash_name in hashlib.algorithms_guaranteed:
+            # For `compute_hash_digest`, with which programs check at_hash of OpenID Connect.
+            self.hash_alg = getattr(hashlib, hash_name)
 
     def prepare_key(self, key):
         if isinstance(key, str):
-            key = key.encode()
+            # Python's error for half of a surrogate pair would hold the key.
+            key = key.encode(errors="replace")
         if isinstance(key, bytes):
             read = PrivateKey if b"PRIVATE KEY-----" in key else PublicKey
             try:
                 key = read.from_bytes(key)
             except ValueError as error:
                 raise InvalidKeyError(str(error)) from None
-        if not isinstance(key, (PrivateKey, PublicKey)):
+        if not isinstance(key, (PrivateKey, PublicKey, RemoteKey)):
             key = _from_cryptography(key)
         if key.key_type != self._key_type:
             raise InvalidKeyError(f"a key of {self._key_type} is needed, and this is one of {key.key_type}")
         return key
 
-    def sign(self, msg: bytes, key: PrivateKey) -> bytes:
-        if not isinstance(key, PrivateKey):
+    def sign(self, msg: bytes, key: PrivateKey | RemoteKey) -> bytes:
+        if not isinstance(key, (PrivateKey, RemoteKey)):
             raise InvalidKeyError("a public key cannot sign")
         signature = key.sign(msg, self._scheme)
         return signature if self._half_bytes is None else _raw(signature, self._half_bytes)
 
     def verify(self, msg: bytes, key, sig: bytes) -> bool:
-        public = key.public_key() if isinstance(key, PrivateKey) else key
+        public = key if isinstance(key, PublicKey) else key.public_key()
         if self._half_bytes is not None:
             if len(sig) != 2 * self._half_bytes:
                 return False
@@ -82,6 +88,8 @@ class OarlockAlgorithm(Algorithm):
         """Return the JSON Web Key (RFC 7517) of a key, by PyJWT's own algorithm for it."""
         from cryptography.hazmat.primitives import serialization
 
+        if isinstance(key_obj, RemoteKey):
+            key_obj = key_obj.public_key()
         if isinstance(key_obj, PrivateKey):
             theirs = serialization.load_pem_private_key(key_obj.to_pem(), None)
         else:
@@ -100,9 +108,48 @@ class OarlockAlgorithm(Algorithm):
         return _from_cryptography(theirs.from_jwk(jwk))
 
 
+class _EdDsa(OarlockAlgorithm):
+    """EdDSA: Ed25519 by this module, and keys of Ed448 by PyJWT's own algorithm."""
+
+    _theirs = OKPAlgorithm()
+
+    def prepare_key(self, key):
+        try:
+            return super().prepare_key(key)
+        except (InvalidKeyError, ValueError):
+            with contextlib.suppress(Exception):
+                theirs = self._theirs.prepare_key(key)
+                if type(theirs).__name__.strip("_").startswith("Ed448"):
+                    return theirs
+            raise
+
+    def sign(self, msg: bytes, key) -> bytes:
+        return super().sign(msg, key) if self._is_ours(key) else self._theirs.sign(msg, key)
+
+    def verify(self, msg: bytes, key, sig: bytes) -> bool:
+        return super().verify(msg, key, sig) if self._is_ours(key) else self._theirs.verify(msg, key, sig)
+
+    @staticmethod
+    def _is_ours(key) -> bool:
+        return isinstance(key, (PrivateKey, PublicKey, RemoteKey))
+
+    @staticmethod
+    def to_jwk(key_obj, as_dict=False):
+        if _EdDsa._is_ours(key_obj):
+            return OarlockAlgorithm.to_jwk(key_obj, as_dict=as_dict)
+        return OKPAlgorithm.to_jwk(key_obj, as_dict=as_dict)
+
+    @staticmethod
+    def from_jwk(jwk):
+        try:
+            return OarlockAlgorithm.from_jwk(jwk)
+        except ValueError:
+            return OKPAlgorithm.from_jwk(jwk)
+
+
 def algorithms() -> dict[str, OarlockAlgorithm]:
     """Return the algorithms by their names, for ``PyJWS.register_algorithm``."""
-    return {name: OarlockAlgorithm(*arguments) for name, *arguments in _ALGORITHMS}
+    return {name: (_EdDsa if name == "EdDSA" else OarlockAlgorithm)(*arguments) for name, *arguments in _ALGORITHMS}
 
 
 def install() -> None:

@@ -12,6 +12,7 @@ use pyo3::types::PyBytes;
 use crate::buffer::{Input, Output};
 use crate::engine::{accelerator, compute};
 use crate::failure::{AuthenticationFailed, exception};
+use crate::numbers::word;
 use crate::random::random_bytes;
 use crate::region::{NewBytes, Region};
 
@@ -125,9 +126,7 @@ impl<'py> Message<'py> {
         Ok(Self {
             nonce,
             data: Input::new(data, "data")?,
-            associated_data: associated_data
-                .map(|data| Input::new(data, "associated_data"))
-                .transpose()?,
+            associated_data: Input::optional(associated_data)?,
         })
     }
 
@@ -141,7 +140,7 @@ impl<'py> Message<'py> {
     }
 
     fn aad(&self) -> &[u8] {
-        self.associated_data.as_ref().map_or(&[], Input::bytes)
+        Input::or_empty(&self.associated_data)
     }
 
     /// Returns ciphertext and tag.
@@ -157,7 +156,7 @@ impl<'py> Message<'py> {
 }
 
 macro_rules! aead_class {
-    ($(#[$doc:meta])* $class:ident, $name:literal, |$key:ident| $algorithm:expr) => {
+    ($(#[$doc:meta])* $class:ident, $name:literal, |$key:ident| $algorithm:expr, { $($generate:tt)* }) => {
         $(#[$doc])*
         #[pyclass(frozen, module = "oarlock", name = $name)]
         pub struct $class(Aead);
@@ -169,6 +168,8 @@ macro_rules! aead_class {
                 let algorithm = $algorithm;
                 Aead::new(algorithm?, $key).map(Self)
             }
+
+            $($generate)*
 
             /// Encrypt and authenticate data.
             ///
@@ -253,12 +254,27 @@ aead_class! {
     /// >>> sealed = aead.encrypt(bytes(12), b"attack at dawn", b"header")
     /// >>> aead.decrypt(bytes(12), sealed, b"header")
     /// b'attack at dawn'
-    AesGcm, "AESGCM", |key| aes_gcm(key)
+    AesGcm, "AESGCM", |key| aes_gcm(key), {
+        /// Return a random key of `bit_length` bits: 128, 192 or 256.
+        #[staticmethod]
+        fn generate_key(
+            py: Python<'_>,
+            #[pyo3(from_py_with = word)] bit_length: u32,
+        ) -> PyResult<Bound<'_, PyBytes>> {
+            generate_key(py, bit_length)
+        }
+    }
 }
 
 aead_class! {
     /// ChaCha20-Poly1305 (RFC 8439) with a key of 32 bytes.
-    ChaCha20Poly1305, "ChaCha20Poly1305", |key| Ok::<_, PyErr>(Algorithm::ChaCha20Poly1305)
+    ChaCha20Poly1305, "ChaCha20Poly1305", |key| Ok::<_, PyErr>(Algorithm::ChaCha20Poly1305), {
+        /// Return a random key of 32 bytes.
+        #[staticmethod]
+        fn generate_key(py: Python<'_>) -> PyResult<Bound<'_, PyBytes>> {
+            random_bytes(py, 32)
+        }
+    }
 }
 
 /// Returns the algorithm for a key of this length.
@@ -286,9 +302,12 @@ pub fn session_of<'py>(object: &'py Bound<'_, PyAny>) -> Option<&'py Accelerated
 
 /// Return a random key of `bit_length` bits.
 #[pyfunction]
-pub fn generate_key(py: Python<'_>, bit_length: usize) -> PyResult<Bound<'_, PyBytes>> {
+pub fn generate_key(
+    py: Python<'_>,
+    #[pyo3(from_py_with = word)] bit_length: u32,
+) -> PyResult<Bound<'_, PyBytes>> {
     match bit_length {
-        128 | 192 | 256 => random_bytes(py, bit_length / 8),
+        128 | 192 | 256 => random_bytes(py, bit_length as usize / 8),
         _ => Err(PyValueError::new_err(format!(
             "bit_length must be 128, 192 or 256, not {bit_length}"
         ))),

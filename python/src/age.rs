@@ -9,6 +9,7 @@ pub use self::parts::{AgeHeader, AgeIdentities, AgeKey, AgePayload};
 use std::fs::File;
 use std::io;
 use std::os::fd::{BorrowedFd, RawFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use oarlock::Accelerator;
 use oarlock_file::Error;
@@ -16,6 +17,8 @@ use oarlock_file::age::{Reader, Writer};
 use oarlock_net::client::ClientError;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyString;
+use pyo3::{Borrowed, FromPyObject};
 use zeroize::Zeroizing;
 
 use crate::buffer::{Input, Output};
@@ -25,17 +28,56 @@ use crate::failure::{FileError, OarlockError, server_error};
 use crate::origin::Origin;
 use crate::remote::RemoteIdentity;
 
+/// The most bytes that a call writes: some 50 ms.
+const PIECE_BYTES: usize = 64 << 20;
+
 /// The plaintext of an age file in a regular file.
 #[pyclass(frozen, module = "oarlock._oarlock")]
 pub struct AgeReader(Reader);
 
 /// An identity of this process or of a server.
-#[derive(FromPyObject)]
 enum AnyIdentity<'py> {
-    #[pyo3(annotation = "RemoteIdentity")]
     There(Bound<'py, RemoteIdentity>),
-    #[pyo3(annotation = "str")]
-    Here(String),
+    Here(Text),
+}
+
+impl<'py> FromPyObject<'_, 'py> for AnyIdentity<'py> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match object.cast::<RemoteIdentity>() {
+            Ok(identity) => Ok(Self::There(identity.to_owned())),
+            Err(_) => object.extract().map(Self::Here),
+        }
+    }
+}
+
+/// A string that may be secret. Python's own error for one that is no Unicode would hold it.
+pub struct Text(Zeroizing<String>);
+
+impl Text {
+    fn into_string(mut self) -> String {
+        std::mem::take(&mut self.0)
+    }
+}
+
+impl FromPyObject<'_, '_> for Text {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        let text = object.cast::<PyString>()?;
+        match text.to_cow() {
+            Ok(text) => Ok(Self(Zeroizing::new(text.into_owned()))),
+            Err(_) => Err(PyValueError::new_err(
+                "a passphrase, identity or recipient has a character that is not Unicode, such as half of a surrogate pair",
+            )),
+        }
+    }
+}
+
+/// Returns the strings of arguments.
+pub fn strings(texts: Vec<Text>) -> Vec<String> {
+    texts.into_iter().map(Text::into_string).collect()
 }
 
 #[pymethods]
@@ -46,9 +88,9 @@ impl AgeReader {
         py: Python<'_>,
         descriptor: RawFd,
         identities: Vec<AnyIdentity<'_>>,
-        passphrase: Option<String>,
+        passphrase: Option<Text>,
     ) -> PyResult<Self> {
-        let passphrase = passphrase.map(Zeroizing::new);
+        let passphrase = passphrase.map(|text| text.0);
         let (mut texts, mut remote) = (Vec::new(), Vec::new());
         for identity in identities {
             match identity {
@@ -56,7 +98,7 @@ impl AgeReader {
                 AnyIdentity::Here(text) => texts.push(text),
             }
         }
-        let mut identities = keys::identities(texts, passphrase)?;
+        let mut identities = keys::identities(strings(texts), passphrase)?;
         for identity in remote {
             let identity = identity.get();
             let unwrapping = py.detach(|| identity.unwrapping());
@@ -97,6 +139,8 @@ impl AgeReader {
 pub struct AgeWriter {
     origin: Origin,
     writer: Exclusive<Writer>,
+    /// The bytes of plaintext that were appended.
+    written: AtomicU64,
 }
 
 #[pymethods]
@@ -107,12 +151,12 @@ impl AgeWriter {
     fn new(
         py: Python<'_>,
         descriptor: RawFd,
-        recipients: Vec<String>,
-        passphrase: Option<String>,
+        recipients: Vec<Text>,
+        passphrase: Option<Text>,
         armor: bool,
     ) -> PyResult<Self> {
-        let passphrase = passphrase.map(Zeroizing::new);
-        let recipients = keys::recipients(&recipients, passphrase)?;
+        let passphrase = passphrase.map(|text| text.0);
+        let recipients = keys::recipients(&strings(recipients), passphrase)?;
         let accelerator = accelerator()?;
         let file = duplicate(descriptor)?;
         let begun = py.detach(|| {
@@ -124,15 +168,28 @@ impl AgeWriter {
         Ok(Self {
             origin: Origin::here(),
             writer: Exclusive::new(writer),
+            written: AtomicU64::new(0),
         })
     }
 
-    /// Append plaintext. Returns its length.
+    /// Append plaintext. Returns how much of it, which is less than all for more than 64 MiB: between two calls Python looks at
+    /// signals.
     fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<usize> {
         let data = Input::new(data, "data")?;
         let data = data.bytes();
-        self.change(py, |writer, accelerator| writer.append(data, accelerator))?;
+        let data = &data[..data.len().min(PIECE_BYTES)];
+        self.change(py, |writer, accelerator| {
+            writer.append(data, accelerator)?;
+            self.written.fetch_add(data.len() as u64, Ordering::Relaxed);
+            Ok(())
+        })?;
         Ok(data.len())
+    }
+
+    /// The bytes of plaintext so far.
+    #[getter]
+    fn written(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
     }
 
     /// End the file without its last chunk. Further calls are refused. In a forked process nothing happens to the file.
@@ -203,15 +260,15 @@ fn passing(cause: &io::Error) -> Option<&ClientError> {
     error.filter(|error: &&ClientError| error.may_pass())
 }
 
-/// Returns the exception for an error: `OSError` if the system refused to read or write.
+/// Returns the exception for an error: `OSError` if the system refused to read, write or return random bytes.
 fn failed(error: &Error) -> PyErr {
     match error {
-        Error::Read { error: cause, .. } | Error::Write { error: cause, .. } => {
-            match cause.raw_os_error() {
-                Some(number) => PyOSError::new_err((number, error.to_string())),
-                None => PyOSError::new_err(error.to_string()),
-            }
-        }
+        Error::Read { error: cause, .. }
+        | Error::Write { error: cause, .. }
+        | Error::Random(cause) => match cause.raw_os_error() {
+            Some(number) => PyOSError::new_err((number, error.to_string())),
+            None => PyOSError::new_err(error.to_string()),
+        },
         Error::Identity(::age::DecryptError::Io(cause)) => match passing(cause) {
             Some(unanswered) => server_error(unanswered, error.to_string()),
             None => FileError::new_err(error.to_string()),
@@ -219,6 +276,7 @@ fn failed(error: &Error) -> PyErr {
         Error::NoRecipient => {
             PyValueError::new_err("recipients or a passphrase are needed to write")
         }
+        Error::MixedPostQuantum | Error::Recipient(_) => PyValueError::new_err(error.to_string()),
         _ => FileError::new_err(error.to_string()),
     }
 }

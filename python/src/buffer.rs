@@ -12,6 +12,8 @@ use pyo3::ffi::{Py_ssize_t, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyList, PyMemoryView};
 
+use crate::memory::reserved;
+
 /// `Py_buffer` (Include/pybuffer.h).
 #[repr(C)]
 struct View {
@@ -122,6 +124,21 @@ impl<'py> Input<'py> {
         Ok(Self(Source::View(held.map_err(|error| {
             refused(object, name, &error, "a bytes-like object")
         })?)))
+    }
+
+    /// Borrows the bytes of associated data, if there is some.
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new).
+    pub fn optional(associated_data: Option<&'py Bound<'_, PyAny>>) -> PyResult<Option<Self>> {
+        associated_data
+            .map(|data| Self::new(data, "associated_data"))
+            .transpose()
+    }
+
+    /// Returns the bytes of associated data.
+    pub fn or_empty(input: &Option<Self>) -> &[u8] {
+        input.as_ref().map_or(&[], Self::bytes)
     }
 
     pub fn bytes(&self) -> &[u8] {
@@ -386,7 +403,11 @@ fn nulls(mask: &Bound<'_, PyAny>, name: &str, rows: usize) -> PyResult<Option<Ve
     let bools = held.bytes();
     let width = match held.0.dimensions {
         0 if bools == [0] => return Ok(None),
-        0 if bools == [1] => return Ok(Some(vec![true; rows])),
+        0 if bools == [1] => {
+            let mut nulls = reserved(rows)?;
+            nulls.resize(rows, true);
+            return Ok(Some(nulls));
+        }
         _ => bools.len().checked_div(rows).unwrap_or(0),
     };
     if held.format() != Some(b"?") || width.checked_mul(rows) != Some(bools.len()) {
@@ -394,7 +415,7 @@ fn nulls(mask: &Bound<'_, PyAny>, name: &str, rows: usize) -> PyResult<Option<Ve
             "the mask of {name} must have a bool for each item"
         )));
     }
-    let mut nulls = Vec::with_capacity(rows);
+    let mut nulls = reserved(rows)?;
     for (row, bools) in bools.chunks(width.max(1)).enumerate() {
         let masked = bools.iter().filter(|bool| **bool != 0).count();
         if masked > 0 && masked < bools.len() {

@@ -13,6 +13,7 @@ use crate::engine::{accelerator, compute};
 use crate::exclusive::{Exclusive, LeftByParent};
 use crate::failure::exception;
 use crate::memory::reserved;
+use crate::numbers::long;
 use crate::region::{NewBytes, Region, copied};
 
 /// A stream cipher with a position: AES in counter mode (SP 800-38A) with a key of 16, 24 or 32 bytes and an IV of 16.
@@ -102,7 +103,7 @@ impl Ctr {
     }
 
     /// Set the position in bytes from the start of the message.
-    fn seek(&self, position: u64) -> PyResult<()> {
+    fn seek(&self, #[pyo3(from_py_with = long)] position: u64) -> PyResult<()> {
         let moved = self.0.lock()?.try_seek(position);
         moved.map_err(|_| {
             PyValueError::new_err(format!("position {position} is beyond the cipher's end"))

@@ -8,24 +8,27 @@ mod ends;
 mod input;
 mod nonces;
 mod output;
+mod remote;
 mod runs;
 mod stream;
 
 use arrow_array::FixedSizeBinaryArray;
 use oarlock::aead::TAG_BYTES;
 use oarlock::{Algorithm, Direction};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use self::input::Values;
 pub use self::output::Column;
+use self::remote::RemoteCall;
 use self::runs::{Call, Failures, Keys};
 use crate::aead::session_of;
 use crate::buffer::{Input, Output};
 use crate::engine::accelerator;
 use crate::failure::exception;
 use crate::origin::Origin;
+use crate::remote::RemoteSecretKey;
 
 /// The values of a call, and what goes with them.
 #[pyclass(frozen, module = "oarlock", name = "ColumnResult")]
@@ -34,7 +37,7 @@ pub struct ColumnResult {
     /// rows that failed are zeros.
     #[pyo3(get)]
     values: Py<PyAny>,
-    /// The nonces, of 12 bytes each.
+    /// The nonces, of 12 bytes each; None with a key of a cryptoserver.
     #[pyo3(get)]
     nonces: Py<PyAny>,
     failures: Failures,
@@ -62,7 +65,7 @@ impl ColumnResult {
 /// Encrypt and authenticate each value of a column.
 ///
 /// `key` is an AESGCM or ChaCha20Poly1305 object, or a column of keys, one for each row; then `algorithm` is "AESGCM" or
-/// "ChaCha20Poly1305". `values` is an Arrow array or stream (pyarrow, polars, pandas), a two-dimensional array of bytes or a
+/// "ChaCha20Poly1305". It may also be a RemoteSecretKey, whose server seals all rows: see below. `values` is an Arrow array or stream (pyarrow, polars, pandas), a two-dimensional array of bytes or a
 /// one-dimensional one of fixed-width strings (NumPy), or an iterable of bytes-like objects and None. `nonces` is a column of
 /// nonces of 12 bytes; without it they are made, and returned in the result: consecutive numbers from a random start.
 /// `associated_data` is one bytes-like object for all rows, or a column.
@@ -72,6 +75,9 @@ impl ColumnResult {
 ///
 /// With `out`, the results go there, one after the other: a writable buffer of bytes, or an array of NumPy, with just the room
 /// for all rows. Then the values must have a fixed width and no nulls, a row that fails is zeros, and `result.values` is `out`.
+///
+/// With a RemoteSecretKey each sealed value has the form of `RemoteSecretKey.seal`, and is 44 bytes longer. Its nonce is in it, so
+/// `result.nonces` is None. `nonces`, `algorithm` and `out` are for other keys.
 ///
 /// Raises ValueError if a nonce occurs twice under one key, if the columns have different lengths, or if `out` has another
 /// length or overlaps an argument.
@@ -86,6 +92,10 @@ pub fn seal_many(
     algorithm: Option<&str>,
     out: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<ColumnResult> {
+    if let Ok(key) = key.cast::<RemoteSecretKey>() {
+        check_remote(nonces, algorithm, out)?;
+        return remote_result(py, key.get(), values, associated_data, Direction::Encrypt);
+    }
     // Made while no other thread can fork.
     accelerator()?;
     let origin = Origin::here();
@@ -118,8 +128,7 @@ pub fn seal_many(
     };
     call.check_lengths()?;
     if let Shown::Given(_) = shown {
-        let unique = py.detach(|| nonces::check_unique(&call));
-        unique.map_err(|error| exception(&error))?;
+        py.detach(|| nonces::check_unique(&call))?;
     }
     result(py, &call, Direction::Encrypt, room, shown)
 }
@@ -129,20 +138,26 @@ pub fn seal_many(
 /// The arguments are those of `seal_many`. Values that are not authentic become null and have their error in
 /// `result.errors`; no plaintext of them is released.
 #[pyfunction]
-#[pyo3(signature = (key, values, *, nonces, associated_data=None, algorithm=None, out=None))]
+#[pyo3(signature = (key, values, *, nonces=None, associated_data=None, algorithm=None, out=None))]
 pub fn open_many(
     py: Python<'_>,
     key: &Bound<'_, PyAny>,
     values: &Bound<'_, PyAny>,
-    nonces: &Bound<'_, PyAny>,
+    nonces: Option<&Bound<'_, PyAny>>,
     associated_data: Option<&Bound<'_, PyAny>>,
     algorithm: Option<&str>,
     out: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<ColumnResult> {
+    if let Ok(key) = key.cast::<RemoteSecretKey>() {
+        check_remote(nonces, algorithm, out)?;
+        return remote_result(py, key.get(), values, associated_data, Direction::Decrypt);
+    }
+    let given = nonces.ok_or_else(|| {
+        PyTypeError::new_err("open_many needs the nonces that the values were sealed with")
+    })?;
     let origin = Origin::here();
     let values = Values::new(values, "values")?;
     let keys = keys(key, algorithm)?;
-    let given = nonces;
     let nonces = Values::new(given, "nonces")?;
     let shown = Shown::Given(shown(given, &nonces)?);
     let associated_data = AssociatedData::new(associated_data)?;
@@ -156,6 +171,49 @@ pub fn open_many(
     };
     call.check_lengths()?;
     result(py, &call, Direction::Decrypt, room, shown)
+}
+
+/// Refuses arguments that are for keys of this process.
+fn check_remote(
+    nonces: Option<&Bound<'_, PyAny>>,
+    algorithm: Option<&str>,
+    out: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    let given = [
+        ("nonces", nonces.is_some()),
+        ("algorithm", algorithm.is_some()),
+        ("out", out.is_some()),
+    ];
+    match given.iter().find(|(_, is_given)| *is_given) {
+        None => Ok(()),
+        Some((name, _)) => Err(PyValueError::new_err(format!(
+            "{name} is not for a key of a cryptoserver, which chooses the nonces and puts them into the sealed values"
+        ))),
+    }
+}
+
+/// Has a server seal or open a column.
+fn remote_result(
+    py: Python<'_>,
+    key: &RemoteSecretKey,
+    values: &Bound<'_, PyAny>,
+    associated_data: Option<&Bound<'_, PyAny>>,
+    direction: Direction,
+) -> PyResult<ColumnResult> {
+    let values = Values::new(values, "values")?;
+    let associated_data = AssociatedData::new(associated_data)?;
+    let call = RemoteCall {
+        key,
+        values: &values,
+        associated_data: associated_data.as_ref(),
+    };
+    let (column, failures) = call.process(py, direction)?;
+    Ok(ColumnResult {
+        values: Py::new(py, column)?.into_any(),
+        nonces: py.None(),
+        failures,
+        rows: values.rows(),
+    })
 }
 
 fn result(
@@ -214,7 +272,7 @@ impl Room {
                 "values has nulls, which cannot be shown in out",
             ));
         }
-        let width = ends::result_bytes(direction, width);
+        let width = ends::result_bytes(direction, width, TAG);
         Ok(Some(Self {
             object: out.clone().unbind(),
             memory: Output::of_rows(out, "out", values.rows(), width)?,
@@ -234,8 +292,7 @@ fn shown(given: &Bound<'_, PyAny>, read: &Values) -> PyResult<Py<PyAny>> {
     if given.len().is_ok() && !input::is_stream_alone(given)? {
         return Ok(given.clone().unbind());
     }
-    let values = (0..read.rows()).map(|row| read.get(row));
-    let column = Column::new(arrow_array::LargeBinaryArray::from_iter(values));
+    let column = given.py().detach(|| Column::copy_of(read))?;
     Ok(Py::new(given.py(), column)?.into_any())
 }
 

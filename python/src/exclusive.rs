@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use oarlock_threads::process;
-use pyo3::PyErr;
+use pyo3::{PyErr, Python};
 use rustix::thread::futex;
 
 use crate::failure::OarlockError;
@@ -65,7 +65,12 @@ impl<T> Exclusive<T> {
                     .is_ok();
             if is_marked {
                 // Interrupted or not, the loop looks again. Others may wait as well: the next user wakes one of them.
-                let _ = futex::wait(&self.user, futex::Flags::PRIVATE, waited_for, None);
+                let user = &self.user;
+                let wait = || {
+                    let _ = futex::wait(user, futex::Flags::PRIVATE, waited_for, None);
+                };
+                // Short calls come here with the GIL, which other threads may have while this one waits.
+                Python::try_attach(|py| py.detach(wait)).unwrap_or_else(wait);
                 wanted = waited_for;
             }
         }

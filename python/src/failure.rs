@@ -1,10 +1,13 @@
 //! Errors as Python exceptions: `ValueError` if the caller has to change an argument, a subclass of `oarlock.Error` otherwise.
 
+use std::io;
+use std::path::Path;
+
 use oarlock::Error;
 use oarlock_net::client::ClientError;
 use oarlock_net::proto::code_name;
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyValueError};
+use pyo3::exceptions::{PyException, PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 create_exception!(
@@ -69,6 +72,18 @@ pub fn exception(error: &Error) -> PyErr {
         Error::DecryptionFailed | Error::InvalidPadding => DecryptionFailed::new_err(text),
         Error::QueueFull => QueueFull::new_err(text),
         _ => JobFailed::new_err(text),
+    }
+}
+
+/// Returns the exception for a file that cannot be opened, such as `FileNotFoundError`.
+pub fn cannot_open(path: &Path, error: &io::Error) -> PyErr {
+    let text = error.to_string();
+    let reason = text.split(" (os error").next().unwrap_or_default();
+    match error.raw_os_error() {
+        Some(number) => {
+            PyOSError::new_err((number, reason.to_owned(), path.as_os_str().to_owned()))
+        }
+        None => PyOSError::new_err(text),
     }
 }
 

@@ -2,9 +2,10 @@
 
 use oarlock::rsa::Hash;
 use oarlock_engine::hash::{DIGEST_BYTES_MAX, Digest, Hmac};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyString};
+use pyo3::{Borrowed, FromPyObject};
 
 use crate::aead::no_pickle;
 use crate::buffer::Input;
@@ -14,7 +15,7 @@ use crate::failure::InvalidSignature;
 use crate::key::hash;
 
 /// Bytes of a cipher that take as long as one byte of a digest.
-const SLOWER: usize = 4;
+pub const SLOWER: usize = 4;
 
 /// HMAC (RFC 2104) with sha224, sha256, sha384, sha512 or, for existing data, sha1.
 ///
@@ -49,18 +50,17 @@ impl KeyedHmac {
 #[pymethods]
 impl KeyedHmac {
     #[new]
-    #[pyo3(signature = (key, msg=None, digestmod="sha256"))]
+    #[pyo3(
+        signature = (key, msg=None, digestmod=DigestMod(Hash::Sha256)),
+        text_signature = "(key, msg=None, digestmod='sha256')"
+    )]
     fn new(
         py: Python<'_>,
         key: &Bound<'_, PyAny>,
         msg: Option<&Bound<'_, PyAny>>,
-        digestmod: &str,
+        digestmod: DigestMod,
     ) -> PyResult<Self> {
-        let hash = hash(digestmod).ok_or_else(|| {
-            PyValueError::new_err(format!(
-                "digestmod must be sha224, sha256, sha384, sha512 or sha1, not {digestmod:?}"
-            ))
-        })?;
+        let DigestMod(hash) = digestmod;
         let key = Input::new(key, "key")?;
         let mac = Self(Exclusive::new(keyed(hash, key.bytes())?));
         if let Some(msg) = msg {
@@ -126,6 +126,32 @@ impl KeyedHmac {
 
     fn __reduce__(&self) -> PyResult<()> {
         Err(no_pickle("HMAC"))
+    }
+}
+
+/// The hash function that an argument names: a string, a constructor of `hashlib`, or a module with one, as in `hmac.new`.
+struct DigestMod(Hash);
+
+impl FromPyObject<'_, '_> for DigestMod {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        let name: String = if object.is_instance_of::<PyString>() {
+            object.extract()?
+        } else {
+            let made = match object.is_callable() {
+                true => object.call0()?,
+                false => object.call_method0("new").map_err(|_| {
+                    PyTypeError::new_err("digestmod must be a name or a constructor of hashlib")
+                })?,
+            };
+            made.getattr("name")?.extract()?
+        };
+        hash(&name.to_ascii_lowercase()).map(Self).ok_or_else(|| {
+            PyValueError::new_err(format!(
+                "digestmod must be sha224, sha256, sha384, sha512 or sha1, not {name:?}"
+            ))
+        })
     }
 }
 

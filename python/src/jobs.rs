@@ -3,6 +3,7 @@
 
 use std::os::fd::{AsRawFd as _, RawFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use oarlock::job::{CompletionQueue, Job, JobOptions, Order, QueueFull};
 use oarlock::{Error, keys};
@@ -16,10 +17,16 @@ use zeroize::Zeroizing;
 use crate::buffer::Input;
 use crate::failure::exception;
 use crate::key::{PrivateKey, PublicKey, encryption_scheme, not_rsa};
-use crate::remote::{Change, Content, Cryptoserver, KeyEntry, NoAnswer, RemoteKey};
+use crate::memory::copied_bytes;
+use crate::numbers::word;
+use crate::remote::{
+    Call, Change, Content, Cryptoserver, Done, KeyEntry, NoAnswer, RemoteKey, RemoteSecretKey,
+};
 
 /// Results that one call of `drain` hands to their futures: some 100 us of the loop's time.
 const DRAINED_MAX: usize = 64;
+/// The time after which a call of `drain` takes no further result. It computes a whole batch where there is no pool.
+const DRAIN_TIME_MAX: Duration = Duration::from_millis(1);
 
 type Queue = CompletionQueue<Result<Made, NoAnswer>, Py<PyAny>>;
 
@@ -28,6 +35,7 @@ enum Made {
     Bytes(Zeroizing<Vec<u8>>),
     Key(proto::Key),
     Keys(Vec<proto::Key>),
+    Secret(Done),
 }
 
 impl Made {
@@ -35,6 +43,7 @@ impl Made {
         match self {
             Self::Bytes(bytes) => Ok(PyBytes::new(py, &bytes).into_any()),
             Self::Key(key) => KeyEntry::new(key)?.into_bound_py_any(py),
+            Self::Secret(done) => done.into_python(py),
             Self::Keys(keys) => {
                 let entries: PyResult<Vec<_>> = keys.into_iter().map(KeyEntry::new).collect();
                 entries?.into_bound_py_any(py)
@@ -52,6 +61,12 @@ impl From<Zeroizing<Vec<u8>>> for Made {
 impl From<proto::Key> for Made {
     fn from(key: proto::Key) -> Self {
         Self::Key(key)
+    }
+}
+
+impl From<Done> for Made {
+    fn from(done: Done) -> Self {
+        Self::Secret(done)
     }
 }
 
@@ -93,6 +108,40 @@ impl Jobs {
     }
 }
 
+/// Gives a job's result to its future, unless that was cancelled.
+fn complete(
+    future: &Bound<'_, PyAny>,
+    result: Result<Result<Made, NoAnswer>, Error>,
+) -> PyResult<()> {
+    if future.call_method0("done")?.is_truthy()? {
+        return Ok(());
+    }
+    let made = match result {
+        Ok(Ok(made)) => made.into_python(future.py()),
+        Ok(Err(error)) => Err(error.exception()),
+        Err(error) => Err(exception(&error)),
+    };
+    match made {
+        Ok(made) => future.call_method1("set_result", (made,))?,
+        Err(error) => future.call_method1("set_exception", (error,))?,
+    };
+    Ok(())
+}
+
+impl Jobs {
+    fn push_secret(
+        &self,
+        py: Python<'_>,
+        future: Py<PyAny>,
+        key: &RemoteSecretKey,
+        call: Call,
+        timeout: Option<f64>,
+    ) -> PyResult<()> {
+        let job = py.detach(|| key.submit(call, timeout))?;
+        self.push_remote(job, future)
+    }
+}
+
 /// A key of this process or of a server. To one of a server, the first call in a forked child connects, without the GIL.
 #[derive(FromPyObject)]
 enum AnyKey<'py> {
@@ -116,26 +165,21 @@ impl Jobs {
 
     /// Complete futures whose jobs have finished.
     fn drain(&self, py: Python<'_>) -> PyResult<()> {
-        for _ in 0..DRAINED_MAX {
-            // Futures run callbacks later, but a subclass could call back: the lock is not held.
-            let Some((future, result)) = self.lock().try_next() else {
-                break;
+        // With one CPU there is no pool, and this computes the jobs. While some remain, the descriptor stays readable.
+        let finished: Vec<_> = py.detach(|| {
+            let (mut queue, began) = (self.lock(), Instant::now());
+            let next = || match began.elapsed() < DRAIN_TIME_MAX {
+                true => queue.try_next(),
+                false => None,
             };
-            let future = future.bind(py);
-            if future.call_method0("done")?.is_truthy()? {
-                continue;
-            }
-            let made = match result {
-                Ok(Ok(made)) => made.into_python(py),
-                Ok(Err(error)) => Err(error.exception()),
-                Err(error) => Err(exception(&error)),
-            };
-            match made {
-                Ok(made) => future.call_method1("set_result", (made,))?,
-                Err(error) => future.call_method1("set_exception", (error,))?,
-            };
+            std::iter::from_fn(next).take(DRAINED_MAX).collect()
+        });
+        // Futures run callbacks later, but a subclass could call back: the lock is not held.
+        let mut completed = Ok(());
+        for (future, result) in finished {
+            completed = completed.and(complete(future.bind(py), result));
         }
-        Ok(())
+        completed
     }
 
     fn __len__(&self) -> usize {
@@ -145,6 +189,7 @@ impl Jobs {
     #[pyo3(signature = (future, key, data, scheme=None))]
     fn sign(
         &self,
+        py: Python<'_>,
         future: Py<PyAny>,
         key: AnyKey<'_>,
         data: &Bound<'_, PyAny>,
@@ -154,19 +199,21 @@ impl Jobs {
         let key = match &key {
             AnyKey::Here(key) => key.get(),
             AnyKey::There(key) => {
-                let (py, key, data) = (key.py(), key.get(), data.bytes());
+                let (key, data) = (key.get(), data.bytes());
                 let job = py.detach(|| key.submit_sign(scheme, Content::Message(data)));
                 return self.push_remote(job?, future);
             }
         };
         let (scheme, session) = (key.scheme(scheme)?, key.session());
-        let job = session.submit_sign(scheme, data.bytes(), JobOptions::default());
+        let data = copied_bytes(py, data.bytes())?;
+        let job = session.submit_sign(scheme, data, JobOptions::default());
         self.push(job, future)
     }
 
     #[pyo3(signature = (future, key, digest, scheme=None))]
     fn sign_digest(
         &self,
+        py: Python<'_>,
         future: Py<PyAny>,
         key: AnyKey<'_>,
         digest: &Bound<'_, PyAny>,
@@ -176,13 +223,14 @@ impl Jobs {
         let key = match &key {
             AnyKey::Here(key) => key.get(),
             AnyKey::There(key) => {
-                let (py, key, digest) = (key.py(), key.get(), digest.bytes());
+                let (key, digest) = (key.get(), digest.bytes());
                 let job = py.detach(|| key.submit_sign(scheme, Content::Digest(digest)));
                 return self.push_remote(job?, future);
             }
         };
         let (scheme, session) = (key.scheme(scheme)?, key.session());
-        let job = session.submit_sign_digest(scheme, digest.bytes(), JobOptions::default());
+        let digest = copied_bytes(py, digest.bytes())?;
+        let job = session.submit_sign_digest(scheme, digest, JobOptions::default());
         self.push(job, future)
     }
 
@@ -194,19 +242,22 @@ impl Jobs {
 
     fn decapsulate(
         &self,
+        py: Python<'_>,
         future: Py<PyAny>,
         key: &PrivateKey,
         ciphertext: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let ciphertext = Input::new(ciphertext, "ciphertext")?;
         let session = key.session();
-        let job = session.submit_decapsulate(ciphertext.bytes(), JobOptions::default());
+        let ciphertext = copied_bytes(py, ciphertext.bytes())?;
+        let job = session.submit_decapsulate(ciphertext, JobOptions::default());
         self.push(job, future)
     }
 
     #[pyo3(signature = (future, key, ciphertext, scheme="rsa-oaep-sha256"))]
     fn decrypt(
         &self,
+        py: Python<'_>,
         future: Py<PyAny>,
         key: AnyKey<'_>,
         ciphertext: &Bound<'_, PyAny>,
@@ -216,7 +267,7 @@ impl Jobs {
         let key = match &key {
             AnyKey::Here(key) => key.get(),
             AnyKey::There(key) => {
-                let (py, key, ciphertext) = (key.py(), key.get(), ciphertext.bytes());
+                let (key, ciphertext) = (key.get(), ciphertext.bytes());
                 let job = py.detach(|| key.submit_decrypt(scheme, ciphertext));
                 return self.push_remote(job?, future);
             }
@@ -225,8 +276,72 @@ impl Jobs {
         let session = key.session();
         let key_type = session.key().key_type().name();
         let rsa = session.as_rsa().ok_or_else(|| not_rsa(key_type))?;
-        let job = rsa.submit_decrypt(&scheme, ciphertext.bytes(), JobOptions::default());
+        let ciphertext = copied_bytes(py, ciphertext.bytes())?;
+        let job = rsa.submit_decrypt(&scheme, ciphertext, JobOptions::default());
         self.push(job, future)
+    }
+
+    #[pyo3(signature = (future, key, data, associated_data=None, timeout=None))]
+    fn seal(
+        &self,
+        py: Python<'_>,
+        future: Py<PyAny>,
+        key: &RemoteSecretKey,
+        data: &Bound<'_, PyAny>,
+        associated_data: Option<&Bound<'_, PyAny>>,
+        timeout: Option<f64>,
+    ) -> PyResult<()> {
+        let (data, aad) = (Input::new(data, "data")?, Input::optional(associated_data)?);
+        let call = Call::seal(data.bytes(), Input::or_empty(&aad))?;
+        self.push_secret(py, future, key, call, timeout)
+    }
+
+    #[pyo3(signature = (future, key, sealed, associated_data=None, timeout=None))]
+    fn open(
+        &self,
+        py: Python<'_>,
+        future: Py<PyAny>,
+        key: &RemoteSecretKey,
+        sealed: &Bound<'_, PyAny>,
+        associated_data: Option<&Bound<'_, PyAny>>,
+        timeout: Option<f64>,
+    ) -> PyResult<()> {
+        let (sealed, aad) = (
+            Input::new(sealed, "sealed")?,
+            Input::optional(associated_data)?,
+        );
+        let call = Call::open(sealed.bytes(), Input::or_empty(&aad))?;
+        self.push_secret(py, future, key, call, timeout)
+    }
+
+    #[pyo3(signature = (future, key, data, timeout=None))]
+    fn mac(
+        &self,
+        py: Python<'_>,
+        future: Py<PyAny>,
+        key: &RemoteSecretKey,
+        data: &Bound<'_, PyAny>,
+        timeout: Option<f64>,
+    ) -> PyResult<()> {
+        let data = Input::new(data, "data")?;
+        self.push_secret(py, future, key, Call::mac(data.bytes())?, timeout)
+    }
+
+    #[pyo3(signature = (future, key, tag, data, version, timeout=None))]
+    #[allow(clippy::too_many_arguments)] // of `RemoteSecretKey.verify`
+    fn verify(
+        &self,
+        py: Python<'_>,
+        future: Py<PyAny>,
+        key: &RemoteSecretKey,
+        tag: &Bound<'_, PyAny>,
+        data: &Bound<'_, PyAny>,
+        #[pyo3(from_py_with = word)] version: u32,
+        timeout: Option<f64>,
+    ) -> PyResult<()> {
+        let (tag, data) = (Input::new(tag, "tag")?, Input::new(data, "data")?);
+        let call = Call::verify(tag.bytes(), data.bytes(), version)?;
+        self.push_secret(py, future, key, call, timeout)
     }
 
     fn list_keys(&self, py: Python<'_>, future: Py<PyAny>, server: &Cryptoserver) -> PyResult<()> {

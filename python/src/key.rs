@@ -11,6 +11,7 @@ use crate::aead::no_pickle;
 use crate::buffer::Input;
 use crate::engine::{accelerator, compute};
 use crate::failure::exception;
+use crate::numbers::word;
 
 /// The cost of a public-key operation for [`compute`]: every one releases the GIL.
 const LONG: usize = usize::MAX;
@@ -48,7 +49,8 @@ impl PrivateKey {
     /// ML-KEM-1024, ML-DSA-44, ML-DSA-65 and ML-DSA-87.
     #[staticmethod]
     #[pyo3(signature = (key_type, bits=None))]
-    fn generate(py: Python<'_>, key_type: &str, bits: Option<u16>) -> PyResult<Self> {
+    fn generate(py: Python<'_>, key_type: &str, bits: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let bits = bits.map(rsa_bits).transpose()?;
         let named = KeyType::named(key_type).ok_or_else(|| {
             let names: Vec<_> = KeyType::ALL.iter().map(|one| one.name()).collect();
             PyValueError::new_err(format!(
@@ -187,6 +189,11 @@ impl PublicKey {
         Self(session)
     }
 
+    fn spki(&self) -> PyResult<Vec<u8>> {
+        let der = self.0.key().to_spki_der();
+        der.map_err(|error| exception(&error))
+    }
+
     /// Returns the session of the key.
     pub fn session(&self) -> &AcceleratedPublicKey {
         &self.0
@@ -288,6 +295,14 @@ impl PublicKey {
         result(py, compute(py, LONG, || rsa.encrypt(&scheme, data)))
     }
 
+    fn __eq__(&self, other: &Self) -> PyResult<bool> {
+        Ok(self.spki()? == other.spki()?)
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        self.to_der(py)?.hash()
+    }
+
     fn __repr__(&self) -> String {
         format!("<oarlock.PublicKey of {}>", self.key_type())
     }
@@ -343,6 +358,12 @@ pub fn hash(name: &str) -> Option<Hash> {
         "sha512" => Hash::Sha512,
         _ => return None,
     })
+}
+
+fn rsa_bits(bits: &Bound<'_, PyAny>) -> PyResult<u16> {
+    let bits = word(bits)?;
+    bits.try_into()
+        .map_err(|_| PyValueError::new_err(format!("bits must be 2048, 3072 or 4096, not {bits}")))
 }
 
 pub fn not_rsa(key_type: &str) -> PyErr {

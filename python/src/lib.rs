@@ -64,7 +64,7 @@ mod _oarlock {
     #[pymodule_export]
     use super::key::{PrivateKey, PublicKey};
     #[pymodule_export]
-    use super::remote::{Cryptoserver, KeyEntry, RemoteIdentity, RemoteKey};
+    use super::remote::{Cryptoserver, KeyEntry, RemoteIdentity, RemoteKey, RemoteSecretKey};
 
     #[pymodule_export]
     use super::packet::{

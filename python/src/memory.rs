@@ -3,8 +3,12 @@
 
 use std::mem::size_of;
 
+use pyo3::exceptions::PyMemoryError;
+use pyo3::{PyErr, Python};
 use rustix::mm::{Advice, madvise};
 use rustix::param::page_size;
+
+use crate::engine::compute;
 
 /// From this length on huge pages are asked for: two of them.
 const HUGE_BYTES_MIN: usize = 4 << 20;
@@ -30,6 +34,24 @@ pub fn reserved<T>(len: usize) -> Result<Vec<T>, TooLarge> {
     items.try_reserve_exact(len).map_err(|_| TooLarge)?;
     ask_for_huge_pages(&mut items);
     Ok(items)
+}
+
+/// Returns a copy. Other Python threads run while a long one is made.
+pub fn copied_bytes(py: Python<'_>, bytes: &[u8]) -> Result<Vec<u8>, TooLarge> {
+    compute(py, bytes.len(), || owned(bytes))
+}
+
+/// Returns a copy.
+pub fn owned(bytes: &[u8]) -> Result<Vec<u8>, TooLarge> {
+    let mut copy = reserved(bytes.len())?;
+    copy.extend_from_slice(bytes);
+    Ok(copy)
+}
+
+impl From<TooLarge> for PyErr {
+    fn from(TooLarge: TooLarge) -> Self {
+        PyMemoryError::new_err(())
+    }
 }
 
 fn ask_for_huge_pages<T>(items: &mut Vec<T>) {

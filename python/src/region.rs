@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::buffer::{Input, Output};
+use crate::engine::compute;
 
 /// A `bytes` object that is being filled. Nobody else knows it yet.
 pub struct NewBytes<'py> {
@@ -51,13 +52,14 @@ impl<'py> NewBytes<'py> {
     }
 }
 
-/// Returns a `bytes` object of `bytes`.
+/// Returns a `bytes` object of `bytes`. Other Python threads run while long ones are copied.
 ///
 /// # Errors
 /// `MemoryError`, where `PyBytes::new` panics.
 pub fn copied<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     let mut object = NewBytes::new(py, bytes.len())?;
-    object.bytes().copy_from_slice(bytes);
+    let room = object.bytes();
+    compute(py, bytes.len(), || room.copy_from_slice(bytes));
     Ok(object.into_object())
 }
 

@@ -4,11 +4,16 @@
 //! call connects again, and what belongs to the parent's connections stays where it is, since nobody can unlock it.
 
 mod identity;
+mod key;
 mod manage;
+mod secret;
 
 pub use self::identity::RemoteIdentity;
+pub use self::key::{Content, RemoteKey};
 pub use self::manage::{Change, KeyEntry};
+pub use self::secret::{Call, Done, MESSAGE_BYTES_MAX, OVERHEAD_BYTES, RemoteSecretKey, too_long};
 
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -16,10 +21,7 @@ use std::time::Duration;
 
 use oarlock::Error;
 use oarlock::job::Job;
-use oarlock::keys::{self, AcceleratedPublicKey, Scheme};
-use oarlock::rsa::{EncryptionScheme, Hash};
-use oarlock_engine::hash::{DIGEST_BYTES_MAX, Digest};
-use oarlock_net::client::{CallOptions, Client, ClientError, Operation, RemoteDevice, Settings};
+use oarlock_net::client::{Client, ClientError, RemoteDevice, Settings};
 use oarlock_net::proto;
 use oarlock_net::tls::TlsFiles;
 use oarlock_threads::process;
@@ -29,10 +31,11 @@ use pyo3::types::{PyBytes, PyString};
 use zeroize::Zeroizing;
 
 use crate::aead::no_pickle;
-use crate::buffer::Input;
-use crate::engine::accelerator;
-use crate::failure::{ServerError, exception, server_error};
-use crate::key::{PublicKey, encryption_scheme, scheme};
+use crate::failure::{
+    AuthenticationFailed, InvalidSignature, ServerError, cannot_open, exception, server_error,
+};
+use crate::key::PublicKey;
+use crate::numbers::word;
 
 /// Requests of one object that are under way; as many as jobs may wait.
 const REQUESTS_MAX: usize = 1024;
@@ -50,16 +53,6 @@ const SIGNALS: Duration = Duration::from_millis(50);
 #[pyclass(frozen, module = "oarlock")]
 pub struct Cryptoserver(Arc<Servers>);
 
-/// A private key that stays on a cryptoserver.
-#[pyclass(frozen, module = "oarlock")]
-pub struct RemoteKey {
-    servers: Arc<Servers>,
-    id: String,
-    public: AcceleratedPublicKey,
-    /// What the server lets this client do; `None` if nobody asked it.
-    operations: Option<Vec<&'static str>>,
-}
-
 /// The result of an operation on a server.
 pub type Answer = Result<Zeroizing<Vec<u8>>, NoAnswer>;
 
@@ -69,6 +62,12 @@ pub enum NoAnswer {
     Client(ClientError),
     /// A signature that the public half refuses, of this key.
     WrongSignature(String),
+    /// A ciphertext that the server does not open.
+    NotAuthentic(ClientError),
+    /// A MAC that is not that of its message.
+    WrongMac(ClientError),
+    /// A reply without the item that was asked for.
+    Lost,
     /// Too many requests are under way.
     TooMany,
 }
@@ -87,6 +86,9 @@ impl NoAnswer {
             Self::WrongSignature(id) => ServerError::new_err(format!(
                 "the server returned a signature that the public half of key {id:?} refuses: has the key been replaced?"
             )),
+            Self::NotAuthentic(error) => AuthenticationFailed::new_err(error.message.clone()),
+            Self::WrongMac(error) => InvalidSignature::new_err(error.message.clone()),
+            Self::Lost => ServerError::new_err("the server sent a reply without a result"),
             Self::TooMany => exception(&Error::QueueFull),
         }
     }
@@ -257,12 +259,17 @@ impl Cryptoserver {
             ));
         }
         let files = match (ca, certificate, key) {
-            (Some(roots), Some(certificate), Some(key)) if !plaintext => Some(TlsFiles {
-                certificate,
-                key,
-                roots,
-                revoked: None,
-            }),
+            (Some(roots), Some(certificate), Some(key)) if !plaintext => {
+                for path in [&roots, &certificate, &key] {
+                    File::open(path).map_err(|error| cannot_open(path, &error))?;
+                }
+                Some(TlsFiles {
+                    certificate,
+                    key,
+                    roots,
+                    revoked: None,
+                })
+            }
             (None, None, None) if plaintext => None,
             _ => {
                 return Err(PyValueError::new_err(
@@ -296,34 +303,38 @@ impl Cryptoserver {
     /// Raises ServerError if the client may not list keys.
     fn keys(&self, py: Python<'_>) -> PyResult<Vec<RemoteKey>> {
         let listed = self.0.list(py)?;
-        listed.into_iter().map(|key| self.listed(key)).collect()
+        let keys = listed.into_iter();
+        keys.map(|key| RemoteKey::listed(&self.0, key, None))
+            .collect()
     }
 
     /// Return the key with an ID. A client that may not list keys gives its public half.
     ///
-    /// Raises ValueError if this client may use no such key.
-    #[pyo3(signature = (id, public_key=None))]
+    /// `version` is the number of an older version, which decrypts what was encrypted for it and signs no more.
+    ///
+    /// Raises ValueError if this client may use no such key, or the key has no such version.
+    #[pyo3(signature = (id, public_key=None, *, version=None))]
     fn key(
         &self,
         py: Python<'_>,
         id: String,
         public_key: Option<&Bound<'_, PublicKey>>,
+        version: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<RemoteKey> {
+        let version = version.map(word).transpose()?;
         if let Some(public_key) = public_key {
-            return Ok(RemoteKey {
-                servers: Arc::clone(&self.0),
-                id,
-                public: public_key.get().session().clone(),
-                operations: None,
-            });
+            let public = public_key.get().session().clone();
+            let servers = Arc::clone(&self.0);
+            return Ok(RemoteKey::new(servers, id, public, version.unwrap_or(0)));
         }
         let mut listed = self.0.list(py)?;
         match listed.iter().position(|key| key.id == id) {
-            Some(place) => self.listed(listed.swap_remove(place)),
+            Some(place) => RemoteKey::listed(&self.0, listed.swap_remove(place), version),
             None => {
                 let ids: Vec<_> = listed.into_iter().map(|key| key.id).collect();
                 Err(PyValueError::new_err(format!(
-                    "this client may use no key {id:?} of the server: it may use {}",
+                    "this client may use no key {id:?} of the server with a public half: it may use {}; secret_key() and \
+                     identity() return those without one",
                     if ids.is_empty() {
                         "none".to_owned()
                     } else {
@@ -402,6 +413,11 @@ impl Cryptoserver {
         self.change(py, id, Change::Enable, timeout)
     }
 
+    /// Return the secret key with an ID, for `seal`, `open`, `mac` and `verify`. Nobody asks the server for it before that.
+    fn secret_key(&self, id: String) -> RemoteSecretKey {
+        RemoteSecretKey::new(Arc::clone(&self.0), id)
+    }
+
     /// Return the age identity with an ID, for `oarlock.open`. Nobody asks the server for it before that.
     fn identity(&self, id: String) -> RemoteIdentity {
         RemoteIdentity::new(Arc::clone(&self.0), id)
@@ -419,218 +435,8 @@ impl Cryptoserver {
     }
 }
 
-impl Cryptoserver {
-    fn listed(&self, key: proto::Key) -> PyResult<RemoteKey> {
-        let public = keys::PublicKey::from_bytes(&key.public_key).map_err(|error| {
-            ServerError::new_err(format!("the public half of key {:?}: {error}", key.id))
-        })?;
-        let operations = key.permissions().filter_map(|permission| {
-            Some(match permission {
-                proto::Permission::Sign => "sign",
-                proto::Permission::Decrypt => "decrypt",
-                proto::Permission::RawPrivate => "raw_private",
-                _ => return None,
-            })
-        });
-        Ok(RemoteKey {
-            servers: Arc::clone(&self.0),
-            public: accelerator()?.public_key(&public),
-            operations: Some(operations.collect()),
-            id: key.id,
-        })
-    }
-}
-
-impl RemoteKey {
-    /// Starts to sign a message, or the digest of one.
-    pub fn submit_sign(
-        &self,
-        scheme: Option<&str>,
-        content: Content<'_>,
-    ) -> PyResult<Result<Job<Answer>, NoAnswer>> {
-        let work = self.signing(scheme, content)?;
-        Ok(self.servers.submit(work))
-    }
-
-    /// Starts to decrypt.
-    pub fn submit_decrypt(
-        &self,
-        scheme: &str,
-        ciphertext: &[u8],
-    ) -> PyResult<Result<Job<Answer>, NoAnswer>> {
-        let work = self.decrypting(scheme, ciphertext)?;
-        Ok(self.servers.submit(work))
-    }
-
-    /// Returns what signs. The signature is checked: a wrong one could reveal the key.
-    fn signing(
-        &self,
-        scheme: Option<&str>,
-        content: Content<'_>,
-    ) -> PyResult<impl FnOnce(Client) -> Request + Send + use<>> {
-        let key_type = self.public.key().key_type();
-        let scheme = self::scheme(key_type, scheme)?;
-        let number = proto::SignatureScheme::of(key_type, &scheme).ok_or_else(|| {
-            PyValueError::new_err(format!(
-                "a server has no such signatures by a key of {key_type}: use the scheme that is the default"
-            ))
-        })?;
-        let hash = match &scheme {
-            Scheme::Rsa(scheme) => Some(scheme.hash()),
-            Scheme::Ecdsa(hash) => Some(*hash),
-            _ => None,
-        };
-        let content = match (content, hash) {
-            (Content::Message(message), Some(hash)) => digest(hash, message),
-            (Content::Message(message), None) => message.to_vec(),
-            (Content::Digest(digest), Some(_)) => digest.to_vec(),
-            (Content::Digest(_), None) => {
-                return Err(PyValueError::new_err(format!(
-                    "a key of {key_type} signs messages only, not digests"
-                )));
-            }
-        };
-        let (id, public) = (self.id.clone(), self.public.clone());
-        Ok(move |client: Client| {
-            Box::pin(async move {
-                let operation = Operation::Sign(proto::Sign {
-                    key_id: id.clone(),
-                    scheme: number.into(),
-                    digest: content.clone(),
-                });
-                let signature = client.call(operation, CallOptions::default()).await;
-                let signature = signature.map_err(NoAnswer::Client)?;
-                let verified = match hash {
-                    Some(_) => public.verify_digest(&scheme, &content, &signature),
-                    None => public.verify(&scheme, &content, &signature),
-                };
-                verified.map_err(|_| NoAnswer::WrongSignature(id))?;
-                Ok(signature)
-            }) as Request
-        })
-    }
-
-    fn decrypting(
-        &self,
-        scheme: &str,
-        ciphertext: &[u8],
-    ) -> PyResult<impl FnOnce(Client) -> Request + Send + use<>> {
-        let number = match encryption_scheme(scheme)? {
-            EncryptionScheme::Pkcs1 => proto::EncryptionScheme::RsaPkcs1,
-            EncryptionScheme::Oaep {
-                hash: Hash::Sha1, ..
-            } => proto::EncryptionScheme::RsaOaepSha1,
-            EncryptionScheme::Oaep {
-                hash: Hash::Sha256, ..
-            } => proto::EncryptionScheme::RsaOaepSha256,
-            EncryptionScheme::Oaep {
-                hash: Hash::Sha384, ..
-            } => proto::EncryptionScheme::RsaOaepSha384,
-            EncryptionScheme::Oaep {
-                hash: Hash::Sha512, ..
-            } => proto::EncryptionScheme::RsaOaepSha512,
-            _ => {
-                return Err(PyValueError::new_err(format!(
-                    "a server does not decrypt by {scheme:?}"
-                )));
-            }
-        };
-        let operation = Operation::Decrypt(proto::Decrypt {
-            key_id: self.id.clone(),
-            scheme: number.into(),
-            ciphertext: ciphertext.to_vec(),
-            ..Default::default()
-        });
-        Ok(move |client: Client| {
-            Box::pin(async move {
-                let decrypted = client.call(operation, CallOptions::default()).await;
-                decrypted.map_err(NoAnswer::Client)
-            }) as Request
-        })
-    }
-}
-
 /// A request to a server.
 type Request = std::pin::Pin<Box<dyn Future<Output = Answer> + Send>>;
-
-/// What is signed.
-pub enum Content<'a> {
-    Message(&'a [u8]),
-    Digest(&'a [u8]),
-}
-
-#[pymethods]
-impl RemoteKey {
-    /// The ID of the key on the server.
-    #[getter]
-    fn id(&self) -> &str {
-        &self.id
-    }
-
-    /// The type of the key, such as "P-256".
-    #[getter]
-    fn key_type(&self) -> &'static str {
-        self.public.key().key_type().name()
-    }
-
-    /// What the server lets this client do: a list of "sign", "decrypt" and "raw_private"; None if the key was not listed.
-    #[getter]
-    fn operations(&self) -> Option<Vec<&'static str>> {
-        self.operations.clone()
-    }
-
-    /// Return the public half.
-    fn public_key(&self) -> PublicKey {
-        PublicKey::of_session(self.public.clone())
-    }
-
-    /// Sign a message. `scheme` is that of `PrivateKey.sign`. Only digests are sent, except with Ed25519 and ML-DSA.
-    #[pyo3(signature = (data, scheme=None))]
-    fn sign<'py>(
-        &self,
-        py: Python<'py>,
-        data: &Bound<'_, PyAny>,
-        scheme: Option<&str>,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        let data = Input::new(data, "data")?;
-        let work = self.signing(scheme, Content::Message(data.bytes()))?;
-        self.servers.answered(py, work)
-    }
-
-    /// Sign the digest of a message, made by the scheme's hash function.
-    #[pyo3(signature = (digest, scheme=None))]
-    fn sign_digest<'py>(
-        &self,
-        py: Python<'py>,
-        digest: &Bound<'_, PyAny>,
-        scheme: Option<&str>,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        let digest = Input::new(digest, "digest")?;
-        let work = self.signing(scheme, Content::Digest(digest.bytes()))?;
-        self.servers.answered(py, work)
-    }
-
-    /// Decrypt with an RSA key. `scheme` is that of `PrivateKey.decrypt`.
-    #[pyo3(signature = (ciphertext, scheme="rsa-oaep-sha256"))]
-    fn decrypt<'py>(
-        &self,
-        py: Python<'py>,
-        ciphertext: &Bound<'_, PyAny>,
-        scheme: &str,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        let ciphertext = Input::new(ciphertext, "ciphertext")?;
-        let work = self.decrypting(scheme, ciphertext.bytes())?;
-        self.servers.answered(py, work)
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<oarlock.RemoteKey '{}' of {}>", self.id, self.key_type())
-    }
-
-    fn __reduce__(&self) -> PyResult<()> {
-        Err(no_pickle("RemoteKey"))
-    }
-}
 
 /// Returns the time of an argument, in seconds.
 fn duration(seconds: f64) -> PyResult<Duration> {
@@ -642,14 +448,6 @@ fn duration(seconds: f64) -> PyResult<Duration> {
                 "timeout must be 0.001 to 86400 seconds, not {seconds}"
             ))
         })
-}
-
-fn digest(hash: Hash, message: &[u8]) -> Vec<u8> {
-    let mut digest = Digest::new(hash);
-    digest.update(message);
-    let mut bytes = [0; DIGEST_BYTES_MAX];
-    let count = digest.finish(&mut bytes);
-    bytes[..count].to_vec()
 }
 
 /// The code of gRPC.

@@ -1,14 +1,17 @@
 """AEADs, compared with those of `cryptography`."""
 
+import asyncio
 import copy
 import mmap
 import pickle
+import threading
 
 import pytest
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers import aead as reference
 
 import oarlock
+from oarlock import aio
 
 CLASSES = ("AESGCM", "ChaCha20Poly1305")
 # `mmap` has it from Python 3.13 on.
@@ -147,12 +150,41 @@ def test_memory_that_is_not_there():
     for count in (1, 1 << 17):
         with pytest.raises(MemoryError):
             oarlock.seal_many(oarlock.AESGCM(bytes(32)), [huge] * count)
+    with pytest.raises(MemoryError):
+        oarlock.seal_many(oarlock.AESGCM(bytes(32)), [b"x"], nonces=iter([huge]))
+
+    async def jobs():
+        rsa, kem = oarlock.PrivateKey.generate("RSA"), oarlock.PrivateKey.generate("ML-KEM-512")
+        for submit in (aio.sign, aio.sign_digest, aio.decrypt):
+            with pytest.raises(MemoryError):
+                await submit(rsa, huge)
+        with pytest.raises(MemoryError):
+            await aio.decapsulate(kem, huge)
+
+    asyncio.run(jobs())
 
 
 def test_a_buffer_in_use_is_not_resized():
-    # The buffer is exported during the call, so another thread cannot resize it; afterwards it can.
-    buffer = bytearray(100)
-    oarlock.AESGCM(bytes(16)).encrypt(bytes(12), buffer)
+    """The buffer is exported during the call, so another thread cannot resize it; afterwards it can."""
+    buffer = bytearray(256 << 20)
+    aead, done, refused = oarlock.AESGCM(bytes(16)), threading.Event(), []
+
+    def seal():
+        aead.encrypt(bytes(12), buffer)
+        done.set()
+
+    thread = threading.Thread(target=seal)
+    thread.start()
+    while not done.is_set() and not refused:
+        try:
+            # As long as the call has not begun, this adds nothing.
+            buffer.extend(b"")
+            buffer.append(0)
+            buffer.pop()
+        except BufferError as error:
+            refused.append(error)
+    thread.join()
+    assert refused
     buffer.extend(bytes(1000))
 
 
@@ -166,5 +198,11 @@ def test_keys_are_not_pickled():
 def test_generate_key():
     assert [len(oarlock.generate_key(bits)) for bits in (128, 192, 256)] == [16, 24, 32]
     assert oarlock.generate_key(256) != oarlock.generate_key(256)
-    with pytest.raises(ValueError):
-        oarlock.generate_key(100)
+    # As in `cryptography`.
+    assert [len(oarlock.AESGCM.generate_key(bit_length=bits)) for bits in (128, 192, 256)] == [16, 24, 32]
+    assert len(oarlock.ChaCha20Poly1305.generate_key()) == 32
+    assert oarlock.ChaCha20Poly1305.generate_key() != oarlock.ChaCha20Poly1305.generate_key()
+    for generate in (oarlock.generate_key, oarlock.AESGCM.generate_key):
+        for bits in (0, 100, -1, 2**64, 2**100):
+            with pytest.raises(ValueError):
+                generate(bits)

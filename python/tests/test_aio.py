@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+import subprocess
 import sys
 import threading
 import weakref
@@ -46,6 +47,60 @@ def test_many_and_no_threads_of_their_own():
             key.public_key().verify(signature, b"%d" % number)
         # The pool's threads are not Python's.
         assert threading.active_count() == 1
+
+    asyncio.run(main())
+
+
+def test_one_cpu():
+    """Without threads of the pool the loop's thread computes, and lets the loop and other threads go on in between."""
+    code = """
+import os
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+import asyncio, time, oarlock
+from oarlock import aio
+key = oarlock.PrivateKey.generate("RSA", 4096)
+async def tick(gaps):
+    while True:
+        last = time.thread_time()
+        await asyncio.sleep(0)
+        gaps.append(time.thread_time() - last)
+async def main():
+    gaps = []
+    ticking = asyncio.ensure_future(tick(gaps))
+    await asyncio.sleep(0)
+    signatures = await asyncio.gather(*(aio.sign(key, b"%d" % number) for number in range(256)))
+    ticking.cancel()
+    for number, signature in enumerate(signatures):
+        key.public_key().verify(signature, b"%d" % number)
+    print(max(gaps) / sum(gaps))
+asyncio.run(main())
+"""
+    done = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=True)
+    # 256 signatures are some 16 batches; before, four of them kept the loop.
+    assert float(done.stdout) < 0.2, done.stdout
+
+
+def test_a_buffer_that_changes_after_the_call():
+    """The message is that of the call, whatever happens to its buffer before the result is there."""
+    rsa, kem = oarlock.PrivateKey.generate("RSA"), oarlock.PrivateKey.generate("ML-KEM-768")
+    secret, ciphertext = kem.public_key().encapsulate()
+
+    async def main():
+        jobs = []
+        for _ in range(50):
+            message, digest = bytearray(b"message" * 1000), bytearray(32)
+            encrypted, wrapped = bytearray(rsa.public_key().encrypt(b"secret")), bytearray(ciphertext)
+            jobs += [aio.sign(rsa, message), aio.sign_digest(rsa, digest), aio.decrypt(rsa, encrypted)]
+            jobs.append(aio.decapsulate(kem, wrapped))
+            for buffer in (message, digest, encrypted, wrapped):
+                buffer[:] = bytes(b ^ 0xFF for b in buffer)
+                # Nothing holds it any more.
+                buffer.clear()
+        results = await asyncio.gather(*jobs)
+        for signature, of_digest, decrypted, agreed in zip(*[iter(results)] * 4):
+            rsa.public_key().verify(signature, b"message" * 1000)
+            rsa.public_key().verify_digest(of_digest, bytes(32))
+            assert (decrypted, agreed) == (b"secret", secret)
 
     asyncio.run(main())
 

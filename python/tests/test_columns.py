@@ -2,6 +2,7 @@
 
 import array
 import ctypes
+import errno
 import resource
 import subprocess
 import sys
@@ -368,6 +369,63 @@ def test_nulls_alone_and_nothing():
         assert_round_trip(aead, pyarrow.array([None, None], kind), [None, None])
 
 
+KINDS = {
+    "binary": pyarrow.binary(),
+    "large_binary": pyarrow.large_binary(),
+    "binary_view": pyarrow.binary_view(),
+    "fixed": pyarrow.binary(12),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_slices_of_every_argument(kind, rng):
+    """Rows before a slice, and nulls at any place of it, belong to other rows."""
+    key, rows = rng.randbytes(32), 300
+
+    def column(make, nulls=True):
+        values = [None if nulls and rng.random() < 0.2 else make() for _ in range(rows + 17)]
+        return values[13:-4], pyarrow.array(values, KINDS[kind])[13:-4]
+
+    values, given_values = column(lambda: rng.randbytes(12))
+    nonces, given_nonces = column(lambda: rng.randbytes(12), nulls=False)
+    headers, given_headers = column(lambda: rng.randbytes(12))
+    theirs = reference.AESGCM(key)
+    expected = [
+        None if value is None else theirs.encrypt(nonce, value, header) for value, nonce, header in zip(values, nonces, headers)
+    ]
+    arguments = dict(nonces=given_nonces, associated_data=given_headers)
+    sealed = oarlock.seal_many(oarlock.AESGCM(key), given_values, **arguments)
+    assert sealed.values.to_pylist() == expected
+    assert oarlock.open_many(oarlock.AESGCM(key), sealed.values, **arguments).values.to_pylist() == values
+    around = [bytes(28)] * 5
+    sliced = pyarrow.array([*around, *expected, *around], pyarrow.large_binary())[5:-5]
+    assert oarlock.open_many(oarlock.AESGCM(key), sliced, **arguments).values.to_pylist() == values
+    keys = pyarrow.array([rng.randbytes(32), *[key] * rows, rng.randbytes(32)], pyarrow.binary())[1:-1]
+    opened = oarlock.open_many(keys, sealed.values, algorithm="AESGCM", **arguments)
+    assert opened.values.to_pylist() == values and opened.errors == {}
+
+
+def test_types_do_not_depend_on_the_rows():
+    """A writer of batches wants each of them to have the same type, also one without rows."""
+    aead, kind = oarlock.AESGCM(bytes(32)), pyarrow.binary(64)
+    none = pyarrow.array([], kind)
+    for column in (
+        none,
+        pyarrow.chunked_array([none, none]),
+        pyarrow.chunked_array([], kind),
+        numpy.zeros((0, 64), numpy.uint8),
+        numpy.zeros(0, "V64"),
+    ):
+        sealed = oarlock.seal_many(aead, column)
+        assert pyarrow.array(sealed.values).type == pyarrow.binary(80)
+        opened = oarlock.open_many(aead, sealed.values, nonces=sealed.nonces)
+        assert pyarrow.array(opened.values).type == kind
+        for out in (bytearray(), numpy.zeros((0, 80), numpy.uint8)):
+            assert oarlock.seal_many(aead, column, out=out).values is out
+    some = pyarrow.array([bytes(64)], kind)
+    assert pyarrow.array(oarlock.seal_many(aead, pyarrow.chunked_array([none, some])).values).type == pyarrow.binary(80)
+
+
 def test_nonces_that_nobody_can_read_again(rng):
     aead, values = oarlock.AESGCM(bytes(32)), [b"a", b"b", b"c"]
     nonces = [rng.randbytes(12) for _ in values]
@@ -468,6 +526,58 @@ class Lie:
         )
 
 
+class Stream(ctypes.Structure):
+    """A stream of binary values that fails."""
+
+
+OF_STREAM = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(Stream), ctypes.c_void_p)
+RELEASE_STREAM = ctypes.CFUNCTYPE(None, ctypes.POINTER(Stream))
+Stream._fields_ = [
+    ("get_schema", OF_STREAM),
+    ("get_next", OF_STREAM),
+    ("get_last_error", ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(Stream))),
+    ("release", RELEASE_STREAM),
+    ("private_data", ctypes.c_void_p),
+]
+
+
+@RELEASE_STREAM
+def release_stream(stream):
+    stream.contents.release = RELEASE_STREAM()
+
+
+class Failing:
+    def __init__(self, number, text, place):
+        def get_schema(stream, schema):
+            ctypes.cast(schema, ctypes.POINTER(Schema))[0] = Schema(format=b"z", release=release_schema)
+            return number if place == "schema" else 0
+
+        self.text = ctypes.create_string_buffer(b"" if text is None else text)
+        place_of_text = None if text is None else ctypes.addressof(self.text)
+        self.stream = Stream(
+            get_schema=OF_STREAM(get_schema),
+            get_next=OF_STREAM(lambda stream, array: number),
+            get_last_error=Stream._fields_[2][1](lambda stream: place_of_text),
+            release=release_stream,
+        )
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+        return new(ctypes.addressof(self.stream), b"arrow_array_stream", None)
+
+
+@pytest.mark.parametrize("place", ("schema", "array"))
+def test_streams_that_fail(place):
+    aead = oarlock.AESGCM(bytes(32))
+    for number, expected in ((errno.EIO, OSError), (errno.EINVAL, ValueError), (errno.ENOMEM, MemoryError)):
+        for text in (b"disk on fire", b"", None):
+            with pytest.raises(expected, match="values: the stream failed" + (": disk on fire" if text else "")) as raised:
+                oarlock.seal_many(aead, Failing(number, text, place))
+            assert type(raised.value) is expected
+            assert expected is not OSError or raised.value.errno == number
+
+
 def test_the_truth_of_the_lies():
     result = oarlock.seal_many(oarlock.AESGCM(bytes(32)), Lie())
     assert oarlock.open_many(oarlock.AESGCM(bytes(32)), result.values, nonces=result.nonces).values.to_pylist() == [
@@ -511,6 +621,22 @@ def test_the_truth_of_the_lies():
 def test_lies(changes):
     with pytest.raises((ValueError, TypeError), match="values"):
         oarlock.seal_many(oarlock.AESGCM(bytes(32)), Lie(**changes))
+
+
+def test_memory_that_is_not_there():
+    """What no memory holds is a MemoryError, whatever it was for."""
+    aead = oarlock.AESGCM(bytes(32))
+
+    def nulls():
+        return Lie(format=b"n", length=2**50, buffers=0)
+
+    with pytest.raises(MemoryError):
+        oarlock.seal_many(aead, nulls(), nonces=nulls())
+    with pytest.raises(MemoryError):
+        oarlock.open_many(aead, nulls(), nonces=nulls())
+    for mask in (True, numpy.zeros((2**50, 0), bool)):
+        with pytest.raises(MemoryError):
+            oarlock.seal_many(aead, numpy.ma.MaskedArray(numpy.zeros((2**50, 0), numpy.uint8), mask=mask))
 
 
 def test_many_nulls_take_no_memory():

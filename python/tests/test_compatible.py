@@ -1,13 +1,17 @@
 """Fernet tokens and JSON Web Tokens, exchanged with other implementations."""
 
 import base64
+import hashlib
 import os
 import pickle
+import subprocess
+import sys
 
 import cryptography.fernet
 import jwt
 import pytest
 from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ed448
 
 import oarlock
 import oarlock.pyjwt
@@ -62,6 +66,52 @@ def test_fernet_refuses(rng):
             oarlock.Fernet(key)
 
 
+def test_several_fernets(rng):
+    keys = [oarlock.Fernet.generate_key() for _ in range(3)]
+    ours = oarlock.MultiFernet(oarlock.Fernet(key) for key in keys[:2])
+    theirs = cryptography.fernet.MultiFernet([cryptography.fernet.Fernet(key) for key in keys[:2]])
+    for key in keys[:2]:
+        token = oarlock.Fernet(key).encrypt_at_time(b"data", 1000)
+        assert ours.decrypt(token) == theirs.decrypt(token) == b"data"
+        assert ours.decrypt_at_time(token, 60, 1060) == theirs.decrypt_at_time(token, 60, 1060) == b"data"
+        assert ours.extract_timestamp(token) == theirs.extract_timestamp(token) == 1000
+        rotated = ours.rotate(token)
+        assert oarlock.Fernet(keys[0]).decrypt(rotated) == b"data" and ours.extract_timestamp(rotated) == 1000
+        for several in (ours, theirs):
+            with pytest.raises(cryptography.fernet.InvalidToken):
+                several.decrypt_at_time(token, 60, 1061)
+    assert oarlock.Fernet(keys[0]).decrypt(ours.encrypt(b"data"), ttl=60) == b"data"
+    with pytest.raises(cryptography.fernet.InvalidToken):
+        ours.decrypt(oarlock.Fernet(keys[2]).encrypt(b"data"))
+    with pytest.raises(InvalidToken) as raised:
+        ours.rotate(b"")
+    assert type(raised.value).__name__ == "InvalidToken" and isinstance(raised.value, oarlock.Error)
+    with pytest.raises(ValueError):
+        oarlock.MultiFernet([])
+    with pytest.raises(TypeError):
+        pickle.dumps(ours)
+
+
+def test_fernet_without_cryptography():
+    code = """
+import sys, oarlock
+from oarlock.fernet import InvalidToken
+assert "cryptography" not in sys.modules
+fernet = oarlock.Fernet(oarlock.Fernet.generate_key())
+try:
+    fernet.decrypt(b"")
+except InvalidToken as error:
+    assert type(error) is InvalidToken
+import cryptography.fernet
+for _ in range(2):
+    try:
+        fernet.decrypt(b"")
+    except cryptography.fernet.InvalidToken as error:
+        assert isinstance(error, InvalidToken) and isinstance(error, oarlock.Error)
+"""
+    subprocess.run((sys.executable, "-c", code), check=True)
+
+
 @pytest.mark.parametrize("name, arguments", oarlock.pyjwt.algorithms().items())
 def test_jwt_both_ways(name, arguments):
     key = oarlock.PrivateKey.generate(arguments._key_type)
@@ -107,6 +157,40 @@ def test_jwt_installed():
     jwk = jwt.PyJWK.from_json(jwt.algorithms.ECAlgorithm(jwt.algorithms.ECAlgorithm.SHA256).to_jwk(theirs.public_key()))
     assert jwt.decode(token, jwk.key, algorithms=["ES256"]) == {"sub": "alice"}
     assert jwt.encode({}, "secret of at least 32 bytes, or so", algorithm="HS256")
+    # The hash of a token, for OpenID Connect.
+    for name, hash_name in (("RS256", "sha256"), ("PS384", "sha384"), ("ES512", "sha512")):
+        algorithm = jwt.get_algorithm_by_name(name)
+        assert algorithm.compute_hash_digest(b"token") == hashlib.new(hash_name, b"token").digest()
+
+
+def test_jwt_of_ed448():
+    """Ed448, which only PyJWT has, works as before."""
+    algorithm = oarlock.pyjwt.algorithms()["EdDSA"]
+    ours = jwt.PyJWS(algorithms=[])
+    ours.register_algorithm("EdDSA", algorithm)
+    key = ed448.Ed448PrivateKey.generate()
+    plain = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    spki = (serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    again = algorithm.from_jwk(algorithm.to_jwk(key))
+    for private in (key, again, key.private_bytes(*plain)):
+        token = ours.encode(b"payload", private, algorithm="EdDSA")
+        for public in (key.public_key(), key.public_key().public_bytes(*spki)):
+            assert ours.decode(token, public, algorithms=["EdDSA"]) == b"payload"
+            assert jwt.PyJWS().decode(token, public, algorithms=["EdDSA"]) == b"payload"
+    for wrong in (oarlock.PrivateKey.generate("P-256"), "no key", b"-----BEGIN PRIVATE KEY-----"):
+        with pytest.raises(jwt.InvalidKeyError):
+            algorithm.prepare_key(wrong)
+
+
+def test_jwt_errors_hold_no_secret():
+    secret = oarlock.PrivateKey.generate("Ed25519").to_pem().decode() + "\udcff"
+    for algorithm in oarlock.pyjwt.algorithms().values():
+        with pytest.raises(jwt.InvalidKeyError) as raised:
+            algorithm.prepare_key(secret)
+        error = raised.value
+        while error is not None:
+            assert secret not in f"{error!r}" and not isinstance(error, UnicodeError)
+            error = error.__cause__ or error.__context__
 
 
 @pytest.mark.parametrize("name, algorithm", oarlock.pyjwt.algorithms().items())

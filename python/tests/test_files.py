@@ -6,7 +6,10 @@ import os
 import pickle
 import signal
 import subprocess
+import tarfile
 import threading
+import time
+import zipfile
 
 import pytest
 
@@ -66,6 +69,10 @@ def test_seek(identity, tmp_path, rng):
             with pytest.raises((ValueError, OSError)):
                 raw.seek(-1)
         assert file.raw.seek(5) == 5
+        for room in (bytes(10), memoryview(bytearray(20))[::2], "text", memoryview(bytearray(200 << 20))[::2]):
+            with pytest.raises((BufferError, TypeError)):
+                file.raw.readinto(room)
+        assert file.raw.tell() == 5
         assert file.raw.read(3) == plain[5:8]
         assert file.raw.readall() == plain[8:]
     with pytest.raises(ValueError):
@@ -204,6 +211,80 @@ def test_wrong_keys(identity, tmp_path):
         with pytest.raises(ValueError):
             oarlock.open(tmp_path / "x.age", **arguments)
     assert sorted(os.listdir(tmp_path)) == ["other.txt", "x.age"]
+
+
+def test_no_error_holds_a_secret(identity, tmp_path):
+    """Python's errors for texts that are no Unicode hold the whole text."""
+    path, recipient = identity
+    with oarlock.open(tmp_path / "x.age", "wb", recipients=recipient) as file:
+        file.write(b"data")
+    secret = path.read_text().split()[-1]
+    latin = tmp_path / "latin.txt"
+    latin.write_bytes(f"# Schlüssel\n{secret}\n".encode("latin-1"))
+    x = tmp_path / "x.age"
+    for call in (
+        lambda: oarlock.open(x, identity=latin),
+        lambda: oarlock.open(x, identity=secret.encode() + b"\xff"),
+        lambda: oarlock.open(x, identity=secret + "\udcff"),
+        lambda: oarlock.open(x, passphrase=secret + "\udcff"),
+        lambda: oarlock.open(tmp_path / "y.age", "wb", passphrase=secret + "\udcff"),
+        lambda: oarlock.open(tmp_path / "y.age", "wb", recipients=secret + "\udcff"),
+        lambda: oarlock.open(tmp_path / "y.age", "wb", recipients=[recipient, secret + "\udcff"]),
+        lambda: oarlock._oarlock.AgeIdentities([secret + "\udcff"]),
+        lambda: oarlock._oarlock.AgeKey().wrap([secret + "\udcff"]),
+    ):
+        with pytest.raises(ValueError) as raised:
+            call()
+        error = raised.value
+        while error is not None:
+            assert secret not in f"{error!r} {error} {error.args} {vars(error)}"
+            assert not isinstance(error, UnicodeError)
+            error = error.__cause__ or error.__context__
+    assert sorted(os.listdir(tmp_path)) == ["latin.txt", "x.age"]
+    # A path is no secret, and need not be Unicode.
+    other = tmp_path / "key\udcff"
+    other.write_text(path.read_text())
+    for name in (other, os.fspath(other), os.fsencode(other)):
+        with oarlock.open(x, identity=name) as file:
+            assert file.read() == b"data"
+
+
+def test_recipients_that_exclude_each_other(identity, tmp_path):
+    _, recipient = identity
+    command = (find_command(), "keygen", "--pq", "-o", tmp_path / "pq.txt")
+    subprocess.run(command, check=True, capture_output=True)
+    hybrid = next(word for word in (tmp_path / "pq.txt").read_text().split() if word.startswith("age1pq1"))
+    for arguments in (dict(recipients=recipient, passphrase="horse"), dict(recipients=[recipient, hybrid])):
+        with pytest.raises(ValueError):
+            oarlock.open(tmp_path / "x.age", "wb", **arguments)
+    assert os.listdir(tmp_path) == ["pq.txt"]
+
+
+def test_archives(identity, tmp_path, rng):
+    """Programs that ask a file that they write for its position."""
+    path, recipient = identity
+    plain = rng.randbytes(3 * CHUNK)
+    with oarlock.open(tmp_path / "x.age", "wb", recipients=recipient) as file:
+        assert file.tell() == 0
+        for piece in (plain[:10], plain[10:CHUNK], plain[CHUNK:]):
+            before = file.tell()
+            file.write(piece)
+            assert file.tell() == before + len(piece)
+        assert not file.seekable()
+    with pytest.raises(ValueError):
+        file.tell()
+    member = tarfile.TarInfo("plain")
+    member.size = len(plain)
+    with oarlock.open(tmp_path / "x.tar.age", "wb", recipients=recipient) as file:
+        with tarfile.open(fileobj=file, mode="w") as archive:
+            archive.addfile(member, io.BytesIO(plain))
+    with oarlock.open(tmp_path / "x.tar.age", identity=path) as file, tarfile.open(fileobj=file) as archive:
+        assert archive.extractfile("plain").read() == plain
+    with oarlock.open(tmp_path / "x.zip.age", "wb", recipients=recipient) as file:
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr("plain", plain)
+    with oarlock.open(tmp_path / "x.zip.age", identity=path) as file, zipfile.ZipFile(file) as archive:
+        assert archive.read("plain") == plain
 
 
 def test_passphrase_and_ssh_key(tmp_path):
@@ -346,6 +427,49 @@ def test_signals_during_writes(identity, tmp_path, rng):
         signal.signal(signal.SIGALRM, previous)
 
 
+def test_long_calls_are_interrupted(identity, tmp_path):
+    """Python looks at signals in the middle of what takes long."""
+
+    class Alarm(Exception):
+        pass
+
+    def handler(*_):
+        raise Alarm
+
+    path, recipient = identity
+    plain = bytearray(384 << 20)
+
+    def write(name):
+        with oarlock.open(tmp_path / name, "wb", recipients=recipient) as file:
+            assert file.write(plain) == len(plain)
+
+    def read():
+        with oarlock.open(tmp_path / "x.age", identity=path) as file:
+            assert len(file.read()) == len(plain)
+
+    def read_into():
+        with oarlock.open(tmp_path / "x.age", identity=path) as file:
+            assert file.readinto(plain) == len(plain)
+
+    write("x.age")
+    previous = signal.signal(signal.SIGALRM, handler)
+    try:
+        for call in (lambda: write("y.age"), read, read_into):
+            began = time.monotonic()
+            call()
+            whole = time.monotonic() - began
+            signal.setitimer(signal.ITIMER_REAL, 0.01)
+            began = time.monotonic()
+            with pytest.raises(Alarm):
+                call()
+            assert time.monotonic() - began < whole / 2
+            (tmp_path / "y.age").unlink(missing_ok=True)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    assert os.listdir(tmp_path) == ["x.age"]
+
+
 def test_exclusive_creation(identity, tmp_path):
     """A file that another program makes before the end stays."""
     _, recipient = identity
@@ -364,8 +488,8 @@ def test_names(identity, tmp_path):
             file.write(b"data")
         with oarlock.open(os.fsencode(tmp_path / name), identity=path) as file:
             assert file.read() == b"data"
-    for name in ("", f"{tmp_path}/folder/"):
-        with pytest.raises(OSError):
+    for name, expected in (("", FileNotFoundError), (f"{tmp_path}/folder/", IsADirectoryError)):
+        with pytest.raises(expected):
             oarlock.open(name, "wb", recipients=recipient)
     (tmp_path / "folder").mkdir()
     with pytest.raises(OSError):

@@ -1,6 +1,7 @@
 """Keys, compared with those of `cryptography`."""
 
 import pickle
+import subprocess
 
 import pytest
 from cryptography.hazmat.primitives import hashes, serialization
@@ -69,6 +70,44 @@ def test_rsa_schemes(hash_name):
         ours.decrypt(bytes(len(secret)), f"rsa-oaep-{hash_name}")
 
 
+def test_encryption_of_existing_data():
+    theirs = rsa.generate_private_key(65537, 2048)
+    ours = oarlock.PrivateKey.from_bytes(theirs.private_bytes(*PRIVATE))
+    sha1 = padding.OAEP(padding.MGF1(hashes.SHA1()), hashes.SHA1(), None)
+    for scheme, padded in (("rsa-pkcs1", padding.PKCS1v15()), ("rsa-oaep-sha1", sha1)):
+        assert ours.decrypt(theirs.public_key().encrypt(b"secret", padded), scheme) == b"secret"
+        assert theirs.decrypt(ours.public_key().encrypt(b"secret", scheme), padded) == b"secret"
+    # Wrong padding of PKCS#1 v1.5 is not to be told from a message.
+    assert ours.decrypt(b"\1" * 256, "rsa-pkcs1") != b"secret"
+    for scheme in ("rsa-oaep-md5", "rsa-oaep", "", "ecdsa-sha256"):
+        with pytest.raises(ValueError, match="encryption scheme"):
+            ours.decrypt(bytes(256), scheme)
+
+
+@pytest.mark.parametrize("kind", ("rsa", "ecdsa", "ed25519"))
+def test_formats(kind, tmp_path):
+    """Also those before PKCS#8 and SubjectPublicKeyInfo: PKCS#1, SEC 1 and OpenSSH."""
+    subprocess.run(("ssh-keygen", "-q", "-t", kind, "-N", "", "-f", tmp_path / "key"), check=True)
+    data = (tmp_path / "key").read_bytes()
+    theirs = serialization.load_ssh_private_key(data, None)
+    public = theirs.public_key().public_bytes(*PUBLIC)
+    pem, der, plain = serialization.Encoding.PEM, serialization.Encoding.DER, serialization.NoEncryption()
+    files = [data, theirs.private_bytes(der, serialization.PrivateFormat.PKCS8, plain)]
+    if kind != "ed25519":
+        traditional = serialization.PrivateFormat.TraditionalOpenSSL
+        files += [theirs.private_bytes(encoding, traditional, plain) for encoding in (pem, der)]
+    for data in files:
+        assert oarlock.PrivateKey.from_bytes(data).public_key().to_der() == public
+    publics = [(tmp_path / "key.pub").read_bytes(), theirs.public_key().public_bytes(*PUBLIC)]
+    if kind == "rsa":
+        publics += [theirs.public_key().public_bytes(encoding, serialization.PublicFormat.PKCS1) for encoding in (pem, der)]
+    for data in publics:
+        assert oarlock.PublicKey.from_bytes(data).to_der() == public
+    locked = theirs.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.BestAvailableEncryption(b"horse"))
+    with pytest.raises(ValueError):
+        oarlock.PrivateKey.from_bytes(locked)
+
+
 def test_exchange():
     theirs = x25519.X25519PrivateKey.generate()
     ours = oarlock.PrivateKey.generate("X25519")
@@ -106,6 +145,11 @@ def test_wrong_keys_and_schemes():
         oarlock.PublicKey.from_bytes(b"ssh-rsa AAAA")
     with pytest.raises(ValueError, match="P-256, P-384"):
         oarlock.PrivateKey.generate("P-192")
+    for bits in (0, -1, 1000, 70_000, 2**100):
+        with pytest.raises(ValueError):
+            oarlock.PrivateKey.generate("RSA", bits)
+    with pytest.raises(TypeError):
+        oarlock.PrivateKey.generate("RSA", "2048")
     for scheme in ("", "ecdsa", "ecdsa-md5", "rsa-pss-sha256", "ed25519"):
         with pytest.raises(ValueError):
             key.sign(b"message", scheme)
@@ -125,3 +169,14 @@ def test_pickle():
     assert "Ed25519" in repr(key) and key.to_pem().decode() not in repr(key)
     public = pickle.loads(pickle.dumps(key.public_key()))
     assert public.to_der() == key.public_key().to_der()
+
+
+@pytest.mark.parametrize("key_type", SIGNING)
+def test_public_keys_are_equal_by_their_value(key_type):
+    key = oarlock.PrivateKey.generate(key_type)
+    public, again = key.public_key(), oarlock.PublicKey.from_bytes(key.public_key().to_pem())
+    assert public == again and not public != again
+    assert hash(public) == hash(again) and len({public, again}) == 1
+    assert public != oarlock.PrivateKey.generate(key_type).public_key()
+    assert public != public.to_der() and public != None  # noqa: E711
+    assert {public: "found"}[again] == "found"

@@ -428,15 +428,34 @@ def test_threads_run_during_a_long_call():
 def test_no_leak():
     """The heap does not grow with the number of calls, of each kind."""
     code = """
-    import gc, resource
-    import oarlock
-    from oarlock import packet
+    import asyncio, gc, resource, tempfile
+    import jwt, numpy, oarlock, oarlock.pyjwt, pyarrow
+    from oarlock import aio, packet
     aead, cipher, key = oarlock.AESGCM(bytes(32)), oarlock.CTR(bytes(32), bytes(16)), oarlock.PrivateKey.generate("Ed25519")
     public, fernet = key.public_key(), oarlock.Fernet(oarlock.Fernet.generate_key())
     sender = packet.EspOutbound(1, "aes-128-gcm", bytes(20))
     receiver = packet.EspInbound(1, "aes-128-gcm", bytes(20))
     buffer = bytearray(116)
+    chacha, curve = oarlock.ChaCha20Poly1305(bytes(32)), oarlock.PrivateKey.generate("P-256")
+    kem, exchange = oarlock.PrivateKey.generate("ML-KEM-512"), oarlock.PrivateKey.generate("X25519")
+    column, table = pyarrow.array([b"x" * 64, None, b"y"]), numpy.zeros((20, 64), numpy.uint8)
+    out, folder = bytearray(20 * 80), tempfile.TemporaryDirectory()
+    identity = oarlock._oarlock.AgeIdentities.generate()
+    oarlock.pyjwt.install()
+    async def jobs(count):
+        for _ in range(count // 50):
+            await asyncio.gather(aio.sign(curve, b"message"), aio.sign(key, b"message"))
+            cancelled = aio.sign(curve, b"message")
+            cancelled.cancel()
     def calls(count):
+        asyncio.run(jobs(count))
+        for _ in range(count // 500):
+            with oarlock.open(folder.name + "/x.age", "wb", recipients=identity.recipient) as file:
+                file.write(bytes(1000))
+            try:
+                oarlock.open(folder.name + "/x.age", passphrase="wrong")
+            except oarlock.FileError:
+                pass
         for _ in range(count):
             sealed = aead.encrypt(bytes(12), bytes(100), b"header")
             aead.decrypt(bytes(12), memoryview(sealed), bytearray(b"header"))
@@ -457,6 +476,19 @@ def test_no_leak():
             oarlock.open_many(aead, result.values, nonces=result.nonces).values.to_pylist()
             result.values.__arrow_c_array__(); result.values.__arrow_c_stream__()
             oarlock.PrivateKey.from_bytes(key.to_pem())
+            oarlock.seal_many(chacha, column, associated_data=column)
+            oarlock.seal_many(aead, table, out=out)
+            try:
+                oarlock.seal_many(aead, column, nonces=[bytes(12)] * 3)
+            except ValueError:
+                pass
+            chacha.decrypt(bytes(12), chacha.encrypt(bytes(12), b"message"))
+            curve.public_key().verify(curve.sign(b"message"), b"message")
+            secret, ciphertext = kem.public_key().encapsulate()
+            kem.decapsulate(ciphertext)
+            exchange.exchange(exchange.public_key())
+            hash(public), public == curve.public_key()
+            jwt.decode(jwt.encode({}, curve, "ES256"), curve.public_key(), algorithms=["ES256"])
             fernet.decrypt(fernet.encrypt(b"data"))
     def resident():
         gc.collect()
@@ -506,6 +538,25 @@ def test_environment_and_command():
     report = oarlock.doctor()
     assert report.report["verdict"]["summary"] in str(report)
     assert "<table>" in report._repr_html_()
+    report = oarlock.doctor("/usr/bin/openssl", "version")
+    assert "openssl" in str(report)
+
+
+def test_environments_that_cannot_be_made(tmp_path, monkeypatch):
+    """A caller learns that programs would not use the provider."""
+    with pytest.raises(oarlock.Error, match="no such program"):
+        oarlock.doctor("/no/such/program")
+    with pytest.raises(ValueError, match="--no-such"):
+        oarlock.environment("--no-such")
+    assert oarlock.environment("--post-quantum")["OPENSSL_CONF"] != oarlock.environment()["OPENSSL_CONF"]
+    with monkeypatch.context() as patch:
+        patch.setattr(os.path, "exists", lambda path: False)
+        with pytest.raises(oarlock.Error, match="OARLOCK_CONFIGURATIONS"):
+            oarlock.environment()
+    (tmp_path / "broken.cnf").write_text("openssl_conf = a\n[a\n")
+    monkeypatch.setenv("OPENSSL_CONF", str(tmp_path / "broken.cnf"))
+    with pytest.raises(oarlock.Error, match="nothing is accelerated: the OpenSSL configuration is broken"):
+        oarlock.environment()
 
 
 def test_pkcs11_module(tmp_path):

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import mmap
 import os
 import pickle
 import random
@@ -13,12 +14,16 @@ import textwrap
 import threading
 import time
 
+import jwt
 import pytest
 
 import oarlock
+import oarlock.pyjwt
 from oarlock import aio
 from oarlock.command import find_command
 
+# `mmap` has it from Python 3.13 on.
+MAP_NORESERVE = 0x4000
 SCHEMES = {"web": "rsa-pss-sha256", "curve": "ecdsa-sha256", "ed": "ed25519", "lattice": "ml-dsa"}
 TYPES = {"curve": "p256", "ed": "ed25519", "lattice": "ml-dsa-44"}
 
@@ -131,6 +136,60 @@ def test_decryption(server):
         server.key("curve").decrypt(bytes(256))
 
 
+def test_arguments_that_no_server_takes(server):
+    """They are refused before they are copied."""
+    huge = mmap.mmap(-1, 1 << 46, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | MAP_NORESERVE)
+    for name in ("ed", "lattice"):
+        key = server.key(name)
+        for data in (huge, bytes(65_537)):
+            with pytest.raises(ValueError, match=f"{len(data)} bytes.* 65536"):
+                key.sign(data)
+        key.public_key().verify(key.sign(bytes(65_536)), bytes(65_536))
+    for data in (huge, bytes(33), b""):
+        with pytest.raises(ValueError, match=f"{len(data)} bytes"):
+            server.key("curve").sign_digest(data)
+    with pytest.raises(oarlock.DecryptionFailed):
+        server.key("web").decrypt(huge)
+    for data in (huge, bytes(256)):
+        with pytest.raises(ValueError, match="RSA"):
+            server.key("curve").decrypt(data)
+
+    async def main():
+        for call in (aio.sign(server.key("ed"), huge), aio.sign_digest(server.key("web"), huge)):
+            with pytest.raises(ValueError):
+                await call
+        with pytest.raises(oarlock.DecryptionFailed):
+            await aio.decrypt(server.key("web"), huge)
+
+    asyncio.run(main())
+
+
+def test_other_threads_run_while_a_message_is_hashed(server):
+    key, data, done = server.key("curve"), bytes(1 << 29), threading.Event()
+    thread = threading.Thread(target=lambda: (key.sign(data), done.set()))
+    began = last = time.monotonic()
+    thread.start()
+    longest = 0.0
+    while not done.is_set():
+        time.sleep(0.001)
+        longest, last = max(longest, time.monotonic() - last), time.monotonic()
+    thread.join()
+    assert longest < (last - began) / 2
+
+
+def test_json_web_tokens(server):
+    """PyJWT takes keys of a server as it takes others."""
+    oarlock.pyjwt.install()
+    for name, algorithm in (("web", "RS256"), ("curve", "ES256"), ("ed", "EdDSA")):
+        key = server.key(name)
+        token = jwt.encode({"sub": "alice"}, key, algorithm)
+        for public in (key, key.public_key(), key.public_key().to_pem()):
+            assert jwt.decode(token, public, algorithms=[algorithm]) == {"sub": "alice"}
+        assert "d" not in oarlock.pyjwt.algorithms()[algorithm].to_jwk(key, as_dict=True)
+    with pytest.raises(jwt.InvalidKeyError):
+        jwt.encode({}, server.key("curve"), "ES384")
+
+
 @pytest.mark.parametrize("name", ("archive", "vault"))
 def test_identities(server, place, tmp_path, name):
     """A file key is unwrapped by the server, and the file is opened here."""
@@ -211,6 +270,41 @@ def test_awaitables(server):
         public.verify(signature, b"%d" % number)
 
 
+def test_several_servers_and_their_name(place, address):
+    """One that is gone leaves the work to the others."""
+    second, other = serve(place, "another log")
+    with second:
+        servers = oarlock.Cryptoserver([address, other, "localhost:1"], **files(place))
+        key = servers.key("curve")
+        assert repr(servers) == f"<oarlock.Cryptoserver {address}, {other}, localhost:1>"
+        key.public_key().verify(key.sign(b"message"), b"message")
+        second.kill()
+        second.wait()
+        for number in range(20):
+            key.public_key().verify(key.sign(b"%d" % number), b"%d" % number)
+    named = oarlock.Cryptoserver(address, server_name="localhost", **files(place))
+    assert named.key("curve").public_key() == key.public_key()
+    with pytest.raises(oarlock.ServerError):
+        oarlock.Cryptoserver(address, server_name="elsewhere.example", timeout=5, **files(place))
+
+
+def test_a_server_without_tls(tmp_path):
+    folder = tmp_path / "demo"
+    subprocess.run((find_command(), "pki", "init", folder, "--key", "web"), check=True, capture_output=True)
+    config = folder / "cryptoserver.toml"
+    text = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:0", config.read_text())
+    text, replaced = re.subn(r"\[tls\]\n.*?\n\n", "plaintext = true\n\n", text, flags=re.DOTALL)
+    assert replaced == 1
+    config.write_text(text)
+    process, address = serve(folder, "log")
+    with process:
+        key = oarlock.Cryptoserver(address, plaintext=True).key("web")
+        key.public_key().verify(key.sign(b"message"), b"message")
+        with pytest.raises(oarlock.ServerError):
+            oarlock.Cryptoserver(address, timeout=1, **files(folder))
+        process.kill()
+
+
 def test_too_many_requests(server):
     key = server.key("curve")
 
@@ -247,13 +341,16 @@ def test_wrong_arguments(place, address):
         dict(),
         dict(ca=place / "ca.pem"),
         dict(plaintext=True, **files(place)),
-        dict(files(place), ca=place / "missing.pem"),
         dict(files(place), key=place / "ca.pem"),
         dict(files(place), timeout=0),
         dict(files(place), timeout=float("nan")),
     ):
         with pytest.raises(ValueError):
             oarlock.Cryptoserver(address, **arguments)
+    for name in ("ca", "certificate", "key"):
+        with pytest.raises(FileNotFoundError, match="No such file") as raised:
+            oarlock.Cryptoserver(address, **dict(files(place), **{name: place / "missing.pem"}))
+        assert raised.value.filename == str(place / "missing.pem")
     for servers in ([], "nowhere", ["localhost:x"]):
         with pytest.raises((ValueError, oarlock.ServerError), match="host:port"):
             oarlock.Cryptoserver(servers, **files(place))

@@ -20,7 +20,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::{failed, keys};
+use super::{Text, failed, keys, strings};
 use crate::buffer::{Input, Output};
 use crate::engine::{accelerator, compute};
 use crate::remote::RemoteIdentity;
@@ -89,9 +89,9 @@ pub struct AgeIdentities {
 impl AgeIdentities {
     /// Read identity files, or SSH private keys without a passphrase.
     #[new]
-    fn new(texts: Vec<String>) -> PyResult<Self> {
+    fn new(texts: Vec<Text>) -> PyResult<Self> {
         Ok(Self {
-            identities: keys::identities(texts, None)?,
+            identities: keys::identities(strings(texts), None)?,
             recipient: None,
         })
     }
@@ -155,11 +155,11 @@ impl AgeKey {
     fn wrap<'py>(
         &self,
         py: Python<'py>,
-        recipients: Vec<String>,
+        recipients: Vec<Text>,
         earlier: Option<&AgeHeader>,
         keep: bool,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let recipients = keys::recipients(&recipients, None)?;
+        let recipients = keys::recipients(&strings(recipients), None)?;
         let wrapped = py.detach(|| {
             let recipients: Vec<&dyn Recipient> =
                 recipients.iter().map(|it| it.as_ref() as _).collect();

@@ -3,15 +3,17 @@
 //! arrow-rs trusts a producer, and panics or reads wherever it points. Here a structure that contradicts itself is a `ValueError`.
 //! A buffer that is shorter than its producer says cannot be noticed by anyone: the interface does not tell lengths.
 
+use std::ffi::{CStr, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{Array as _, make_array};
+use arrow_array::{Array as _, make_array, new_empty_array};
 use arrow_schema::{ArrowError, DataType};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use rustix::io::Errno;
 
 use super::input::Chunk;
 
@@ -31,7 +33,7 @@ pub fn chunk(name: &str, array: FFI_ArrowArray, schema: &FFI_ArrowSchema) -> PyR
 /// Imports the arrays of a stream. Its producer may wait for threads of Python's, so it runs without the GIL.
 ///
 /// # Errors
-/// As for [`chunk`], and `ValueError` if the producer fails.
+/// As for [`chunk`]. If the producer fails, `MemoryError`, `ValueError` for what it calls invalid, or `OSError`, with its text.
 pub fn chunks(
     py: Python<'_>,
     name: &str,
@@ -43,24 +45,65 @@ pub fn chunks(
         else {
             return Err(invalid(name, "the stream was read before"));
         };
-        let failed = |status| invalid(name, &format!("the stream failed with error {status}"));
         let mut schema = FFI_ArrowSchema::empty();
         // SAFETY: the function belongs to this stream, and writes a schema or returns an error.
         match unsafe { get_schema(&raw mut stream, &raw mut schema) } {
             0 => {}
-            status => return Err(failed(status)),
+            status => return Err(failed(name, &mut stream, status)),
         }
         let mut chunks = Vec::new();
         loop {
+            // There may be many, and each may take the producer long.
+            Python::attach(|py| py.check_signals())?;
             let mut array = FFI_ArrowArray::empty();
             // SAFETY: the function belongs to this stream, and writes an array or returns an error.
             match unsafe { get_next(&raw mut stream, &raw mut array) } {
-                0 if array.is_released() => return Ok(chunks),
+                0 if array.is_released() => break,
                 0 => chunks.push(chunk(name, array, &schema)?),
-                status => return Err(failed(status)),
+                status => return Err(failed(name, &mut stream, status)),
             }
         }
+        if chunks.is_empty()
+            && let Some(width) = width(schema.format())
+        {
+            chunks.push(no_rows(width));
+        }
+        Ok(chunks)
     })
+}
+
+/// Returns the exception for a failure of a stream's producer.
+fn failed(name: &str, stream: &mut FFI_ArrowArrayStream, status: c_int) -> PyErr {
+    let text = stream.get_last_error().and_then(|get_last_error| {
+        // SAFETY: the function belongs to this stream, whose last call failed. It returns null or a string that lives until the
+        // next call.
+        let text = unsafe {
+            let text = get_last_error(stream);
+            (!text.is_null()).then(|| CStr::from_ptr(text))
+        };
+        text.map(|text| text.to_string_lossy().into_owned())
+    });
+    let text = match text {
+        Some(text) if !text.is_empty() => format!("{name}: the stream failed: {text}"),
+        _ => format!("{name}: the stream failed with error {status}"),
+    };
+    match Errno::from_raw_os_error(status) {
+        Errno::NOMEM => PyMemoryError::new_err(text),
+        Errno::INVAL => PyValueError::new_err(text),
+        _ => PyOSError::new_err((status, text)),
+    }
+}
+
+/// Returns the width that a format fixes, if it does.
+fn width(format: &str) -> Option<i32> {
+    let width = format.strip_prefix("w:")?.parse().ok()?;
+    (width >= 0).then_some(width)
+}
+
+/// Returns an array without rows, by whose type results of no rows have the same type as others.
+fn no_rows(width: i32) -> Chunk {
+    let array = new_empty_array(&DataType::FixedSizeBinary(width));
+    Chunk::Fixed(array.as_fixed_size_binary().clone())
 }
 
 /// The layout of a type.
@@ -97,13 +140,15 @@ fn import(name: &str, array: FFI_ArrowArray, schema: &FFI_ArrowSchema) -> PyResu
     };
     match layout {
         Layout::Null => return Ok(Chunk::Null(array.len())),
+        Layout::Fixed if array.is_empty() => {
+            return width(format)
+                .map(no_rows)
+                .ok_or_else(|| invalid(name, "its width is wrong"));
+        }
         _ if array.is_empty() => return Ok(Chunk::Null(0)),
         Layout::Offsets(bytes) => check_offsets(name, &array, bytes, end)?,
         Layout::Fixed => {
-            let width = format
-                .strip_prefix("w:")
-                .and_then(|it| it.parse::<i32>().ok());
-            if width.is_none_or(|width| width < 0) || array.num_buffers() != 2 {
+            if width(format).is_none() || array.num_buffers() != 2 {
                 return Err(invalid(name, "its width or number of buffers is wrong"));
             }
         }

@@ -2,7 +2,6 @@
 
 use oarlock::Direction;
 
-use super::TAG;
 use super::input::Values;
 use crate::memory::{TooLarge, reserved};
 
@@ -44,27 +43,26 @@ impl Offset for i64 {
     }
 }
 
-/// Returns the length of the result of a value.
-pub fn result_bytes(direction: Direction, bytes: usize) -> usize {
+/// Returns the length of the result of a value, if a sealed one is longer by `overhead`.
+pub fn result_bytes(direction: Direction, bytes: usize, overhead: usize) -> usize {
     match direction {
-        Direction::Encrypt => bytes.saturating_add(TAG),
-        Direction::Decrypt => bytes.saturating_sub(TAG),
+        Direction::Encrypt => bytes.saturating_add(overhead),
+        Direction::Decrypt => bytes.saturating_sub(overhead),
     }
 }
 
 impl Ends {
-    pub fn new(values: &Values, direction: Direction) -> Result<Self, TooLarge> {
+    pub fn new(values: &Values, direction: Direction, overhead: usize) -> Result<Self, TooLarge> {
         let rows = values.rows();
-        let result_bytes = |bytes| result_bytes(direction, bytes);
+        let result_bytes = |bytes| result_bytes(direction, bytes, overhead);
         if let Some(width) = values.width().map(result_bytes)
             // Arrow's width has 31 bits; and one of nothing cannot tell how many rows there are.
             && i32::try_from(width).is_ok_and(|width| width > 0)
-            && rows > 0
         {
             return Ok(Self::Fixed { rows, width });
         }
         if let (Some(offsets), Direction::Encrypt) = (values.offsets(), direction)
-            && let Some(ends) = sealed(offsets)?
+            && let Some(ends) = sealed(offsets, overhead)?
         {
             return Ok(Self::Small(ends));
         }
@@ -131,15 +129,15 @@ impl Ends {
 }
 
 /// Returns the offsets of sealed values out of those of the values, or `None` if the last does not fit.
-fn sealed(offsets: &[i32]) -> Result<Option<Vec<i32>>, TooLarge> {
+fn sealed(offsets: &[i32], overhead: usize) -> Result<Option<Vec<i32>>, TooLarge> {
     let begin = offsets.first().copied().unwrap_or(0);
     let span = offsets.last().map_or(0, |end| end - begin).get();
-    let total = span.saturating_add(TAG.saturating_mul(offsets.len()));
+    let total = span.saturating_add(overhead.saturating_mul(offsets.len()));
     if i32::try_from(total).is_err() {
         return Ok(None);
     }
     let mut ends = reserved(offsets.len())?;
-    let tags = (0_i32..).step_by(TAG);
+    let tags = (0_i32..).step_by(overhead);
     ends.extend(
         offsets
             .iter()

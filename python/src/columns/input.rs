@@ -14,6 +14,10 @@ use pyo3::types::{PyCapsule, PyTuple};
 
 use super::arrow;
 use crate::buffer::{Owned, Table, is_masked, is_of_argument};
+use crate::engine::compute;
+
+/// What the import of a value costs, in bytes of one long message.
+const ROW_BYTES: usize = 8;
 
 /// A column of values, some of which may be null. It may come in several chunks.
 pub struct Values {
@@ -231,7 +235,11 @@ fn one_array(name: &str, capsules: &Bound<'_, PyAny>) -> PyResult<Chunk> {
     }?;
     // SAFETY: the second capsule of the pair holds an array, by the same interface.
     let array = unsafe { take(&pair.get_item(1)?, c"arrow_array", FFI_ArrowArray::empty()) }?;
-    arrow::chunk(name, array, &schema)
+    // It looks at each value. A short array is imported sooner than another thread could run.
+    let cost = array.len().saturating_mul(ROW_BYTES);
+    compute(capsules.py(), cost, move || {
+        arrow::chunk(name, array, &schema)
+    })
 }
 
 fn stream(name: &str, capsule: &Bound<'_, PyAny>) -> PyResult<Vec<Chunk>> {

@@ -6,8 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use arrow_array::FixedSizeBinaryArray;
 use arrow_buffer::Buffer;
-use oarlock::Error;
-use pyo3::exceptions::PyMemoryError;
+use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 
 use super::runs::{Call, Keys};
@@ -48,7 +47,7 @@ pub fn made(rows: usize) -> PyResult<FixedSizeBinaryArray> {
 }
 
 /// Refuses a call in which two rows have the same nonce and key.
-pub fn check_unique(call: &Call<'_>) -> Result<(), Error> {
+pub fn check_unique(call: &Call<'_>) -> PyResult<()> {
     let of_row = |row: usize| -> Option<(&[u8], &[u8])> {
         let key = match call.keys {
             Keys::One(_) => &[][..],
@@ -66,7 +65,7 @@ pub fn check_unique(call: &Call<'_>) -> Result<(), Error> {
     }
     match first_repeated(rows, of_row)? {
         None => Ok(()),
-        Some((first, second)) => Err(Error::InvalidInput(format!(
+        Some((first, second)) => Err(PyValueError::new_err(format!(
             "rows {first} and {second} have the same nonce and key"
         ))),
     }
@@ -80,10 +79,10 @@ pub fn check_unique(call: &Call<'_>) -> Result<(), Error> {
 fn first_repeated<V: Eq + Hash>(
     rows: usize,
     of_row: impl Fn(usize) -> Option<V> + Sync,
-) -> Result<Option<(usize, usize)>, Error> {
-    let accelerator = accelerator().map_err(|_| Error::Cancelled)?;
+) -> PyResult<Option<(usize, usize)>> {
+    let accelerator = accelerator()?;
     let mut hashes = reserved(rows)
-        .map_err(|_| Error::InvalidInput(format!("no memory to compare {rows} nonces")))?;
+        .map_err(|_| PyMemoryError::new_err(format!("a comparison of {rows} nonces")))?;
     // A hash, and below it the row.
     hashes.resize(rows, 0_u128);
     let cost = rows * NONCE_BYTES;

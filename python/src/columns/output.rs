@@ -6,12 +6,16 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray as _;
 use arrow_array::ffi::to_ffi;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, LargeBinaryArray};
+use arrow_buffer::bit_util::set_bit;
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 use pyo3::exceptions::{PyIndexError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyList};
 
+use super::input::Values;
+use crate::memory::{TooLarge, reserved, zeroed};
 use crate::region::copied;
 
 /// A column of binary values.
@@ -24,6 +28,25 @@ pub struct Column(ArrayRef);
 impl Column {
     pub fn new(array: impl Array + 'static) -> Self {
         Self(Arc::new(array))
+    }
+
+    /// Returns a copy of a column of any kind.
+    pub fn copy_of(values: &Values) -> Result<Self, TooLarge> {
+        let rows = values.rows();
+        let mut ends = reserved(rows.saturating_add(1))?;
+        let lengths = (0..rows).map(|row| values.get(row).map_or(0, <[u8]>::len));
+        let total = lengths.fold(0_usize, usize::saturating_add);
+        let mut bytes = reserved(total)?;
+        ends.push(0_i64);
+        for row in 0..rows {
+            bytes.extend_from_slice(values.get(row).unwrap_or_default());
+            // A vector has at most isize::MAX bytes.
+            ends.push(bytes.len() as i64);
+        }
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(ends));
+        let nulls = validity(rows, |row| values.get(row).is_some())?;
+        let array = LargeBinaryArray::try_new(offsets, Buffer::from_vec(bytes), Some(nulls));
+        array.map(Self::new).map_err(|_| TooLarge)
     }
 
     pub fn rows(&self) -> usize {
@@ -119,6 +142,19 @@ impl Column {
             self.0.data_type()
         )
     }
+}
+
+/// Returns which rows of a column are not null.
+pub fn validity(rows: usize, is_valid: impl Fn(usize) -> bool) -> Result<NullBuffer, TooLarge> {
+    let mut bits = zeroed(rows.div_ceil(8))?;
+    for row in (0..rows).filter(|row| is_valid(*row)) {
+        set_bit(&mut bits, row);
+    }
+    Ok(NullBuffer::new(BooleanBuffer::new(
+        Buffer::from_vec(bits),
+        0,
+        rows,
+    )))
 }
 
 fn capsule<'py, T: Send + 'static>(

@@ -15,11 +15,11 @@ use super::TAG;
 use super::ends::Ends;
 use super::input::Values;
 use super::nonces::NONCE_BYTES;
-use super::output::Column;
+use super::output::{Column, validity};
 use crate::buffer::Output;
 use crate::engine::{accelerator, each};
-use crate::failure::{OarlockError, exception};
-use crate::memory::zeroed;
+use crate::failure::OarlockError;
+use crate::memory::{TooLarge, zeroed};
 use crate::origin::Origin;
 
 /// The fixed cost of a row, as the number of bytes that are sealed in the same time.
@@ -84,10 +84,10 @@ impl Call<'_> {
     /// Seals or opens all rows.
     pub fn process(&self, py: Python<'_>, direction: Direction) -> PyResult<(Column, Failures)> {
         let ends = self.ends(py, direction)?;
-        let mut output = zeroed(ends.total()).map_err(|_| self.too_large())?;
+        let mut output = zeroed(ends.total()).map_err(|_| too_large(self.values))?;
         let failures = self.fill(py, direction, &ends, &mut output)?;
-        let column = py.detach(|| self.column(output, ends, &failures));
-        Ok((column.map_err(|error| exception(&error))?, failures))
+        let column = py.detach(|| column(self.values, output, ends, &failures));
+        Ok((column?, failures))
     }
 
     /// Seals or opens all rows into memory of the caller's.
@@ -127,13 +127,9 @@ impl Call<'_> {
         overlapping.map(|column| column.name())
     }
 
-    fn too_large(&self) -> PyErr {
-        PyMemoryError::new_err(format!("the results of {} rows", self.values.rows()))
-    }
-
     fn ends(&self, py: Python<'_>, direction: Direction) -> PyResult<Ends> {
-        py.detach(|| Ends::new(self.values, direction))
-            .map_err(|_| self.too_large())
+        py.detach(|| Ends::new(self.values, direction, TAG))
+            .map_err(|_| too_large(self.values))
     }
 
     /// Seals or opens all rows into memory with room for them.
@@ -256,38 +252,6 @@ impl Call<'_> {
         };
         Ok((nonce, aad))
     }
-
-    /// Makes a column of the results.
-    fn column(&self, output: Vec<u8>, ends: Ends, failures: &Failures) -> Result<Column, Error> {
-        let (data, nulls) = (Buffer::from_vec(output), self.nulls(failures));
-        let made = match ends {
-            Ends::Fixed { width, .. } => {
-                let width = i32::try_from(width).unwrap_or(i32::MAX);
-                FixedSizeBinaryArray::try_new(width, data, nulls).map(Column::new)
-            }
-            Ends::Small(ends) => {
-                let offsets = OffsetBuffer::new(ScalarBuffer::from(ends));
-                BinaryArray::try_new(offsets, data, nulls).map(Column::new)
-            }
-            Ends::Large(ends) => {
-                let offsets = OffsetBuffer::new(ScalarBuffer::from(ends));
-                LargeBinaryArray::try_new(offsets, data, nulls).map(Column::new)
-            }
-        };
-        made.map_err(|error| Error::InvalidInput(error.to_string()))
-    }
-
-    fn nulls(&self, failures: &Failures) -> Option<NullBuffer> {
-        if !self.values.may_have_nulls() && failures.is_empty() {
-            return None;
-        }
-        let rows = 0..self.values.rows();
-        let mut valid: Vec<bool> = rows.map(|row| self.values.get(row).is_some()).collect();
-        for (row, _) in failures {
-            valid[*row] = false;
-        }
-        Some(NullBuffer::from(valid))
-    }
 }
 
 /// The state of a run: counts, and a context for keys of their own.
@@ -312,6 +276,47 @@ impl Run<'_> {
     fn cost(&self) -> usize {
         self.output.len() + self.rows.len() * ROW_BYTES
     }
+}
+
+/// Makes a column of the results of values.
+pub fn column(
+    values: &Values,
+    output: Vec<u8>,
+    ends: Ends,
+    failures: &Failures,
+) -> PyResult<Column> {
+    let nulls = nulls(values, failures).map_err(|_| too_large(values))?;
+    let data = Buffer::from_vec(output);
+    let made = match ends {
+        Ends::Fixed { width, .. } => {
+            let width = i32::try_from(width).unwrap_or(i32::MAX);
+            FixedSizeBinaryArray::try_new(width, data, nulls).map(Column::new)
+        }
+        Ends::Small(ends) => {
+            let offsets = OffsetBuffer::new(ScalarBuffer::from(ends));
+            BinaryArray::try_new(offsets, data, nulls).map(Column::new)
+        }
+        Ends::Large(ends) => {
+            let offsets = OffsetBuffer::new(ScalarBuffer::from(ends));
+            LargeBinaryArray::try_new(offsets, data, nulls).map(Column::new)
+        }
+    };
+    made.map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+fn nulls(values: &Values, failures: &Failures) -> Result<Option<NullBuffer>, TooLarge> {
+    if !values.may_have_nulls() && failures.is_empty() {
+        return Ok(None);
+    }
+    // They are sorted.
+    let has_failed = |row| failures.binary_search_by_key(&row, |(row, _)| *row).is_ok();
+    let is_valid = |row| values.get(row).is_some() && !has_failed(row);
+    validity(values.rows(), is_valid).map(Some)
+}
+
+/// Returns the error of results that no memory holds.
+pub fn too_large(values: &Values) -> PyErr {
+    PyMemoryError::new_err(format!("the results of {} rows", values.rows()))
 }
 
 /// Cuts the rows into blocks of runs.

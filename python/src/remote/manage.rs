@@ -1,5 +1,6 @@
 //! Calls that list the keys of a cryptoserver of every kind, and change them.
 
+use std::collections::BTreeMap;
 use std::pin::Pin;
 
 use oarlock::job::Job;
@@ -143,12 +144,7 @@ impl KeyEntry {
     pub fn new(key: proto::Key) -> PyResult<Self> {
         let public = match &key.public_key[..] {
             [] => None,
-            der => {
-                let public = keys::PublicKey::from_bytes(der).map_err(|error| {
-                    ServerError::new_err(format!("the public half of key {:?}: {error}", key.id))
-                })?;
-                Some(accelerator()?.public_key(&public))
-            }
+            der => Some(public_half(&key.id, der)?),
         };
         Ok(Self { key, public })
     }
@@ -204,6 +200,19 @@ impl KeyEntry {
         Some(&self.key.recipient[..]).filter(|recipient| !recipient.is_empty())
     }
 
+    /// The public halves of the older versions by their numbers, for signatures that were made with them. Only `list_keys` has
+    /// them.
+    #[getter]
+    fn older(&self) -> PyResult<BTreeMap<u32, PublicKey>> {
+        let older = self.key.older.iter();
+        older
+            .map(|one| {
+                let public = public_half(&self.key.id, &one.public_key)?;
+                Ok((one.version, PublicKey::of_session(public)))
+            })
+            .collect()
+    }
+
     /// Return the public half of the newest version; None if the type has none.
     fn public_key(&self) -> Option<PublicKey> {
         self.public.clone().map(PublicKey::of_session)
@@ -221,6 +230,13 @@ impl KeyEntry {
             if self.key.disabled { ", disabled" } else { "" },
         )
     }
+}
+
+/// Returns the public half that a server sent for a key.
+pub fn public_half(id: &str, der: &[u8]) -> PyResult<AcceleratedPublicKey> {
+    let public = keys::PublicKey::from_bytes(der)
+        .map_err(|error| ServerError::new_err(format!("the public half of key {id:?}: {error}")))?;
+    Ok(accelerator()?.public_key(&public))
 }
 
 /// The types of keys that a server makes. The length of RSA keys is an argument of its own.
