@@ -3,8 +3,6 @@
 mod gates;
 mod portable;
 mod registers;
-#[cfg(target_arch = "x86_64")]
-mod ternary;
 mod words;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
