@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use aead::consts::{U8, U12, U16};
-use aead::{AeadInOut, Key, KeyInit, Nonce};
+use aead::{AeadInOut, KeyInit};
 use aes::{Aes128, Aes192, Aes256};
 use aes_gcm::AesGcm;
 use arbitrary::Arbitrary;
@@ -15,6 +15,8 @@ use oarlock::Algorithm;
 use oarlock::aead::NonceSequence;
 use oarlock::device::CipherDevice;
 use oarlock::{Accelerator, Error, Strategy};
+
+use crate::rustcrypto::{apply, seal};
 
 fuzz_target!(|input: Input| {
     match &input.subject {
@@ -258,18 +260,8 @@ impl Input {
         }
     }
 
-    /// What `run` makes of `from`, in place or not, wherever the buffer begins.
     fn apply(&self, from: &[u8], run: impl FnOnce(InOutBuf<'_, '_, u8>)) -> Vec<u8> {
-        let offset = usize::from(self.misalignment % 64);
-        let mut buffer = vec![0xaa; offset + from.len()];
-        let out = &mut buffer[offset..];
-        if self.in_place {
-            out.copy_from_slice(from);
-            run(out.into());
-        } else {
-            run(InOutBuf::new(from, out).unwrap());
-        }
-        buffer.split_off(offset)
+        apply(self.in_place, self.misalignment, from, run)
     }
 
     fn apply_in_pieces(
@@ -330,13 +322,7 @@ impl Input {
     }
 
     fn by<A: KeyInit + AeadInOut>(&self, nonce: &[u8], plaintext: &[u8]) -> Sealed {
-        let aead = A::new(&Key::<A>::try_from(self.key()).unwrap());
-        let nonce = Nonce::<A>::try_from(nonce).unwrap();
-        let mut data = plaintext.to_vec();
-        let tag = aead
-            .encrypt_inout_detached(&nonce, &self.aad, (&mut data[..]).into())
-            .unwrap();
-        (data, tag[..].try_into().unwrap())
+        seal::<A>(self.key(), nonce, &self.aad, plaintext)
     }
 
     fn algorithm(&self) -> Algorithm {

@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
+use aead::KeyInit;
 use aead::consts::U12;
-use aead::{AeadInOut, Key, KeyInit, Nonce};
 use aes::{Aes128, Aes192, Aes256};
 use aes_gcm::AesGcm;
 use arbitrary::Arbitrary;
@@ -17,6 +17,8 @@ use oarlock::Algorithm;
 use oarlock_engine::aead::AeadContext;
 use oarlock_engine::cipher::CbcContext;
 use oarlock_engine::cipher::StreamContext;
+
+use crate::rustcrypto::{apply, seal};
 
 fuzz_target!(|input: Input| {
     match &input.subject {
@@ -293,18 +295,13 @@ impl Input {
             let plaintext = plaintext(lengths.iter().sum());
             let aad = message.aad.concat();
             let key = &key[..operation.key_bytes()];
-            let (sealed, tag) = match operation {
-                Algorithm::Aes128Gcm => {
-                    seal::<AesGcm<Aes128, U12>>(key, &message.nonce, &aad, &plaintext)
-                }
-                Algorithm::Aes192Gcm => {
-                    seal::<AesGcm<Aes192, U12>>(key, &message.nonce, &aad, &plaintext)
-                }
-                Algorithm::Aes256Gcm => {
-                    seal::<AesGcm<Aes256, U12>>(key, &message.nonce, &aad, &plaintext)
-                }
-                _ => seal::<ChaCha20Poly1305>(key, &message.nonce, &aad, &plaintext),
+            let seal = match operation {
+                Algorithm::Aes128Gcm => seal::<AesGcm<Aes128, U12>>,
+                Algorithm::Aes192Gcm => seal::<AesGcm<Aes192, U12>>,
+                Algorithm::Aes256Gcm => seal::<AesGcm<Aes256, U12>>,
+                _ => seal::<ChaCha20Poly1305>,
             };
+            let (sealed, tag) = seal(key, &message.nonce, &aad, &plaintext);
             let (from, to) = match message.opens {
                 true => (&sealed, &plaintext),
                 false => (&plaintext, &sealed),
@@ -335,18 +332,8 @@ impl Input {
         }
     }
 
-    /// What `run` makes of `from`, in place or not, wherever the buffer begins.
     fn apply(&self, from: &[u8], run: impl FnOnce(InOutBuf<'_, '_, u8>)) -> Vec<u8> {
-        let offset = usize::from(self.misalignment % 64);
-        let mut buffer = vec![0xaa; offset + from.len()];
-        let out = &mut buffer[offset..];
-        if self.in_place {
-            out.copy_from_slice(from);
-            run(out.into());
-        } else {
-            run(InOutBuf::new(from, out).unwrap());
-        }
-        buffer.split_off(offset)
+        apply(self.in_place, self.misalignment, from, run)
     }
 }
 
@@ -365,21 +352,6 @@ fn next(is_chacha: bool, counter: u128) -> u128 {
 
 fn xor(one: [u8; 16], other: [u8; 16]) -> [u8; 16] {
     (u128::from_ne_bytes(one) ^ u128::from_ne_bytes(other)).to_ne_bytes()
-}
-
-fn seal<A: KeyInit + AeadInOut>(
-    key: &[u8],
-    nonce: &[u8],
-    aad: &[u8],
-    plaintext: &[u8],
-) -> (Vec<u8>, [u8; 16]) {
-    let aead = A::new(&Key::<A>::try_from(key).unwrap());
-    let nonce = Nonce::<A>::try_from(nonce).unwrap();
-    let mut data = plaintext.to_vec();
-    let tag = aead
-        .encrypt_inout_detached(&nonce, aad, (&mut data[..]).into())
-        .unwrap();
-    (data, tag[..].try_into().unwrap())
 }
 
 fn plaintext(bytes: usize) -> Vec<u8> {

@@ -4,18 +4,18 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use aead::{AeadInOut, Key, Nonce};
 use aes::{Aes128, Aes192, Aes256};
 use aes_gcm::AesGcm;
 use arbitrary::Arbitrary;
 use chacha20poly1305::ChaCha20Poly1305;
-use cipher::block::{BlockCipherDecrypt, BlockCipherEncrypt};
-use cipher::{BlockSizeUser, KeyInit, KeyIvInit, StreamCipher};
+use cipher::{BlockModeDecrypt, BlockModeEncrypt, KeyIvInit, StreamCipher};
 use des::TdesEde3;
 use hmac::{Hmac, Mac};
+use oarlock::Accelerator;
 use oarlock::packet::esp::{Association, Cipher, InboundPacket, Integrity, OutboundPacket, Suite};
 use oarlock::packet::{PacketError, ReplayWindow};
-use oarlock::{Accelerator, Strategy};
+
+use crate::rustcrypto::{crypt, for_packets};
 
 fuzz_target!(|input: Input| {
     let case = Case::of(&input);
@@ -198,11 +198,11 @@ impl Case {
     fn seal(&self, sequence: u64, iv: u8, body: &[u8]) -> Vec<u8> {
         let header = [SPI.to_be_bytes(), (sequence as u32).to_be_bytes()].concat();
         let iv = vec![iv; self.suite.before_bytes() - 8];
-        let mut encrypted = body.to_vec();
         let Suite::EncryptThenMac(cipher, _) = self.suite else {
-            let tag = self.aead(true, sequence, &iv, &mut encrypted, &[]).unwrap();
-            return [header, iv, encrypted, tag].concat();
+            let sealed = self.aead(true, sequence, &iv, body).unwrap();
+            return [header, iv, sealed].concat();
         };
+        let mut encrypted = body.to_vec();
         self.encrypt(cipher, &iv, &mut encrypted);
         let packet = [header, iv, encrypted].concat();
         let icv = self.icv(sequence, &packet);
@@ -226,32 +226,8 @@ impl Case {
         }
     }
 
-    /// The tag, or when opening whether it is right: then no bytes.
-    fn aead(
-        &self,
-        seals: bool,
-        sequence: u64,
-        iv: &[u8],
-        body: &mut [u8],
-        tag: &[u8],
-    ) -> Option<Vec<u8>> {
-        fn run<A: aead::KeyInit + AeadInOut>(
-            seals: bool,
-            key: &[u8],
-            (nonce, aad): (&[u8], &[u8]),
-            body: &mut [u8],
-            tag: &[u8],
-        ) -> Option<Vec<u8>> {
-            let aead = A::new(&Key::<A>::try_from(key).unwrap());
-            let nonce = Nonce::<A>::try_from(nonce).unwrap();
-            if seals {
-                let tag = aead.encrypt_inout_detached(&nonce, aad, body.into());
-                return Some(tag.unwrap().to_vec());
-            }
-            let tag = tag.try_into().unwrap();
-            let opened = aead.decrypt_inout_detached(&nonce, aad, body.into(), &tag);
-            opened.ok().map(|()| Vec::new())
-        }
+    /// Seals, or opens what its tag follows.
+    fn aead(&self, seals: bool, sequence: u64, iv: &[u8], data: &[u8]) -> Option<Vec<u8>> {
         type Gcm<A> = AesGcm<A, aead::consts::U12>;
         let (key, salt) = self.key.split_last_chunk::<4>().unwrap();
         let mut aad = SPI.to_be_bytes().to_vec();
@@ -259,14 +235,13 @@ impl Case {
             aad.extend(((sequence >> 32) as u32).to_be_bytes());
         }
         aad.extend((sequence as u32).to_be_bytes());
-        let nonce = [salt, iv].concat();
-        let with = (&nonce[..], &aad[..]);
-        match self.suite {
-            Suite::Aes128Gcm => run::<Gcm<Aes128>>(seals, key, with, body, tag),
-            Suite::Aes192Gcm => run::<Gcm<Aes192>>(seals, key, with, body, tag),
-            Suite::Aes256Gcm => run::<Gcm<Aes256>>(seals, key, with, body, tag),
-            _ => run::<ChaCha20Poly1305>(seals, key, with, body, tag),
-        }
+        let crypt = match self.suite {
+            Suite::Aes128Gcm => crypt::<Gcm<Aes128>>,
+            Suite::Aes192Gcm => crypt::<Gcm<Aes192>>,
+            Suite::Aes256Gcm => crypt::<Gcm<Aes256>>,
+            _ => crypt::<ChaCha20Poly1305>,
+        };
+        crypt(seals, key, &[salt, iv].concat(), &aad, data)
     }
 
     fn icv(&self, sequence: u64, packet: &[u8]) -> Vec<u8> {
@@ -293,56 +268,35 @@ impl Case {
     }
 
     fn encrypt(&self, cipher: Cipher, iv: &[u8], body: &mut [u8]) {
-        fn cbc<C: KeyInit + BlockCipherEncrypt + BlockSizeUser>(
-            key: &[u8],
-            iv: &[u8],
-            body: &mut [u8],
-        ) {
-            let cipher = C::new_from_slice(key).unwrap();
-            let mut before = iv.to_vec();
+        fn cbc<C: KeyIvInit + BlockModeEncrypt>(key: &[u8], iv: &[u8], body: &mut [u8]) {
+            let mut cipher = C::new_from_slices(key, iv).unwrap();
             for block in body.chunks_exact_mut(iv.len()) {
-                block
-                    .iter_mut()
-                    .zip(&before)
-                    .for_each(|(byte, before)| *byte ^= before);
                 cipher.encrypt_block(block.try_into().unwrap());
-                before.copy_from_slice(block);
             }
         }
         let key = &self.key[..cipher.key_bytes()];
         match cipher {
-            Cipher::Aes128Cbc => cbc::<Aes128>(key, iv, body),
-            Cipher::Aes192Cbc => cbc::<Aes192>(key, iv, body),
-            Cipher::Aes256Cbc => cbc::<Aes256>(key, iv, body),
-            Cipher::TripleDesCbc => cbc::<TdesEde3>(key, iv, body),
+            Cipher::Aes128Cbc => cbc::<cbc::Encryptor<Aes128>>(key, iv, body),
+            Cipher::Aes192Cbc => cbc::<cbc::Encryptor<Aes192>>(key, iv, body),
+            Cipher::Aes256Cbc => cbc::<cbc::Encryptor<Aes256>>(key, iv, body),
+            Cipher::TripleDesCbc => cbc::<cbc::Encryptor<TdesEde3>>(key, iv, body),
             _ => self.apply_ctr(cipher, iv, body),
         }
     }
 
     fn decrypt(&self, cipher: Cipher, iv: &[u8], body: &mut [u8]) {
-        fn cbc<C: KeyInit + BlockCipherDecrypt + BlockSizeUser>(
-            key: &[u8],
-            iv: &[u8],
-            body: &mut [u8],
-        ) {
-            let cipher = C::new_from_slice(key).unwrap();
-            let mut before = iv.to_vec();
+        fn cbc<C: KeyIvInit + BlockModeDecrypt>(key: &[u8], iv: &[u8], body: &mut [u8]) {
+            let mut cipher = C::new_from_slices(key, iv).unwrap();
             for block in body.chunks_exact_mut(iv.len()) {
-                let sealed = block.to_vec();
-                cipher.decrypt_block((&mut *block).try_into().unwrap());
-                block
-                    .iter_mut()
-                    .zip(&before)
-                    .for_each(|(byte, before)| *byte ^= before);
-                before = sealed;
+                cipher.decrypt_block(block.try_into().unwrap());
             }
         }
         let key = &self.key[..cipher.key_bytes()];
         match cipher {
-            Cipher::Aes128Cbc => cbc::<Aes128>(key, iv, body),
-            Cipher::Aes192Cbc => cbc::<Aes192>(key, iv, body),
-            Cipher::Aes256Cbc => cbc::<Aes256>(key, iv, body),
-            Cipher::TripleDesCbc => cbc::<TdesEde3>(key, iv, body),
+            Cipher::Aes128Cbc => cbc::<cbc::Decryptor<Aes128>>(key, iv, body),
+            Cipher::Aes192Cbc => cbc::<cbc::Decryptor<Aes192>>(key, iv, body),
+            Cipher::Aes256Cbc => cbc::<cbc::Decryptor<Aes256>>(key, iv, body),
+            Cipher::TripleDesCbc => cbc::<cbc::Decryptor<TdesEde3>>(key, iv, body),
             _ => self.apply_ctr(cipher, iv, body),
         }
     }
@@ -404,8 +358,8 @@ impl Receiver<'_> {
                 case.decrypt(cipher, iv, &mut body);
             }
             _ => {
-                case.aead(false, sequence, iv, &mut body, icv)
-                    .ok_or(PacketError::AuthenticationFailed)?;
+                let opened = case.aead(false, sequence, iv, &packet[before..]);
+                body = opened.ok_or(PacketError::AuthenticationFailed)?;
             }
         }
         if !self.is_new(&self.seen, sequence) {
@@ -447,20 +401,6 @@ fn highest(seen: &BTreeSet<u64>) -> u64 {
     seen.last().copied().unwrap_or(0)
 }
 
-static ACCELERATORS: LazyLock<Vec<Accelerator>> = LazyLock::new(|| {
-    let masks = ["", "-avx512", "-vaes", "-aes", "-aes,-avx2"];
-    let all = masks
-        .iter()
-        .flat_map(|mask| [(mask, Strategy::Auto), (mask, Strategy::Stripe)]);
-    all.map(|(mask, strategy)| {
-        Accelerator::builder()
-            .max_threads(2)
-            .cpu_mask(*mask)
-            .strategy(strategy)
-            .build()
-            .unwrap()
-    })
-    .collect()
-});
+static ACCELERATORS: LazyLock<Vec<Accelerator>> = LazyLock::new(for_packets);
 
 const SPI: u32 = 0x0102_0304;

@@ -42,6 +42,7 @@ pub mod relay;
 pub mod requests;
 pub mod rewrap;
 pub mod rsa_keys;
+mod rustcrypto;
 pub mod srtp;
 pub mod tenants;
 pub mod tls;

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use aead::{AeadInOut, Key, Nonce};
 use aes_gcm::{Aes128Gcm, Aes256Gcm};
 use arbitrary::Arbitrary;
 use chacha20::variants::Ietf;
@@ -13,10 +12,12 @@ use chacha20poly1305::ChaCha20Poly1305;
 use cipher::block::BlockCipherEncrypt;
 use cipher::{KeyInit, KeyIvInit, StreamCipherCore};
 use hmac::{Hmac, Mac};
+use oarlock::Accelerator;
 use oarlock::packet::PacketError;
 use oarlock::packet::tls::dtls::ConnectionId;
 use oarlock::packet::tls::{ContentType, End, InboundRecord, Keys, Suite};
-use oarlock::{Accelerator, Strategy};
+
+use crate::rustcrypto::{crypt, for_packets};
 
 fuzz_target!(|input: Input| {
     let suite = Suite::ALL[usize::from(input.suite) % Suite::ALL.len()];
@@ -104,46 +105,14 @@ impl Reference {
             .collect()
     }
 
-    fn seal(&self, sequence: u64, aad: &[u8], inner: &[u8]) -> Vec<u8> {
-        fn run<A: aead::KeyInit + AeadInOut>(key: &[u8], with: [&[u8]; 2], data: &[u8]) -> Vec<u8> {
-            let aead = A::new(&Key::<A>::try_from(key).unwrap());
-            let nonce = Nonce::<A>::try_from(with[0]).unwrap();
-            let mut data = data.to_vec();
-            let tag = aead.encrypt_inout_detached(&nonce, with[1], (&mut data[..]).into());
-            data.extend_from_slice(&tag.unwrap());
-            data
-        }
-        let nonce = self.nonce(sequence);
-        let with = [&nonce[..], aad];
-        match self.suite {
-            Suite::Aes128GcmSha256 => run::<Aes128Gcm>(&self.key, with, inner),
-            Suite::Aes256GcmSha384 => run::<Aes256Gcm>(&self.key, with, inner),
-            _ => run::<ChaCha20Poly1305>(&self.key, with, inner),
-        }
-    }
-
-    fn open(&self, sequence: u64, aad: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
-        fn run<A: aead::KeyInit + AeadInOut>(
-            key: &[u8],
-            with: [&[u8]; 2],
-            sealed: &[u8],
-        ) -> Option<Vec<u8>> {
-            let aead = A::new(&Key::<A>::try_from(key).unwrap());
-            let nonce = Nonce::<A>::try_from(with[0]).unwrap();
-            let (data, tag) = sealed.split_at(sealed.len().checked_sub(16)?);
-            let mut data = data.to_vec();
-            let tag = tag.try_into().unwrap();
-            aead.decrypt_inout_detached(&nonce, with[1], (&mut data[..]).into(), &tag)
-                .ok()?;
-            Some(data)
-        }
-        let nonce = self.nonce(sequence);
-        let with = [&nonce[..], aad];
-        match self.suite {
-            Suite::Aes128GcmSha256 => run::<Aes128Gcm>(&self.key, with, sealed),
-            Suite::Aes256GcmSha384 => run::<Aes256Gcm>(&self.key, with, sealed),
-            _ => run::<ChaCha20Poly1305>(&self.key, with, sealed),
-        }
+    /// Seals, or opens what its tag follows.
+    fn crypt(&self, seals: bool, sequence: u64, aad: &[u8], data: &[u8]) -> Option<Vec<u8>> {
+        let crypt = match self.suite {
+            Suite::Aes128GcmSha256 => crypt::<Aes128Gcm>,
+            Suite::Aes256GcmSha384 => crypt::<Aes256Gcm>,
+            _ => crypt::<ChaCha20Poly1305>,
+        };
+        crypt(seals, &self.key, &self.nonce(sequence), aad, data)
     }
 
     /// RFC 9147, 4.2.3.
@@ -289,7 +258,7 @@ fn tls_record(reference: &Reference, making: &mut u64, record: &Record) -> Vec<u
         let sequence = making.saturating_add_signed(near.into());
         *making += 1;
         let header = tls_header(inner.len() + 16);
-        let sealed = reference.seal(sequence, &header, inner);
+        let sealed = reference.crypt(true, sequence, &header, inner).unwrap();
         [&header[..], &sealed].concat()
     };
     match record {
@@ -360,7 +329,7 @@ fn tls_receive(
         return Ok(None);
     };
     let inner = reference
-        .open(sequence, header, &record[5..])
+        .crypt(false, sequence, header, &record[5..])
         .ok_or((PacketError::AuthenticationFailed, bytes))?;
     let content = content_of(&inner, limit).map_err(|error| (error, bytes))?;
     Ok(Some((bytes, content)))
@@ -456,7 +425,7 @@ fn dtls_record(
         if look & 4 != 0 {
             header.extend_from_slice(&((inner.len() + 16) as u16).to_be_bytes());
         }
-        let sealed = reference.seal(sequence, &header, inner);
+        let sealed = reference.crypt(true, sequence, &header, inner).unwrap();
         let mask = reference.mask(&sealed[..16]);
         for (byte, mask) in header[start..end].iter_mut().zip(mask) {
             *byte ^= mask;
@@ -587,7 +556,7 @@ fn dtls_receive(
         return Err(PacketError::Replayed);
     }
     let inner = reference
-        .open(sequence, &header, sealed)
+        .crypt(false, sequence, &header, sealed)
         .ok_or(PacketError::AuthenticationFailed)?;
     if !is_new(seen) {
         return Err(PacketError::Replayed);
@@ -597,18 +566,4 @@ fn dtls_receive(
     Ok((content, content_type, sequence))
 }
 
-static ACCELERATORS: LazyLock<Vec<Accelerator>> = LazyLock::new(|| {
-    let masks = ["", "-avx512", "-vaes", "-aes", "-aes,-avx2"];
-    let all = masks
-        .iter()
-        .flat_map(|mask| [(mask, Strategy::Auto), (mask, Strategy::Stripe)]);
-    all.map(|(mask, strategy)| {
-        Accelerator::builder()
-            .max_threads(2)
-            .cpu_mask(*mask)
-            .strategy(strategy)
-            .build()
-            .unwrap()
-    })
-    .collect()
-});
+static ACCELERATORS: LazyLock<Vec<Accelerator>> = LazyLock::new(for_packets);

@@ -41,8 +41,7 @@ usage: cargo xtask COMMAND
   structure      check which crate uses which, that modules form no circle, which files hold unsafe,
                  intrinsics and threads, how long files are, and that generated files are up to date
   kernels        write the assembly of the kernels; with --check only compare it
-  circuits       write the S-boxes of Triple DES and Serpent as code; with `--search SECONDS` look
-                 for smaller ones first, so long for each
+  circuits       write the S-boxes of Triple DES and Serpent as code
   plan           measure this machine and write its costs, which the plan starts from
   offers         measure the OpenSSL provider against OpenSSL's ciphers, under the mask of each
                  CPU class, and write the ratios by which it offers them; `offers AC FILE` does it
@@ -92,7 +91,6 @@ fn main() -> ExitCode {
         ["kernels"] => kernels::run(),
         ["kernels", "--check"] => kernels::check_all(),
         ["circuits"] => circuits::run(),
-        ["circuits", "--search", seconds] => circuits::improve(seconds),
         ["proto"] => proto::run(),
         ["peers"] => peers::run(),
         ["peers", "age"] => peers::run_age(),

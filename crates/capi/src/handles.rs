@@ -408,7 +408,6 @@ fn place(index: u32) -> (usize, usize) {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use std::sync::Arc;
     use std::sync::atomic::AtomicUsize;

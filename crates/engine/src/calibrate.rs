@@ -352,7 +352,6 @@ const RING: RingSize = RingSize {
 };
 const WINDOW_BYTES: usize = 4096;
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use crate::Error;

@@ -142,7 +142,6 @@ fn tls12_prf_by<M: Mac + KeyInit + Clone>(secret: &[u8], seed: &[&[u8]], output:
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

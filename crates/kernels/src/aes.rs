@@ -18,6 +18,7 @@ use core::fmt;
 
 use inout::InOutBuf;
 
+use crate::backends::backends;
 use crate::counter::{bytes_before_wrap, carry_32, carry_128, drive, is_one_run};
 use crate::cpu::Cpu;
 #[cfg(debug_assertions)]
@@ -30,54 +31,21 @@ use crate::x86_64::{self, face};
 #[cfg(target_arch = "x86_64")]
 pub use crate::x86_64::{AesNi, Face, Vaes256, Vaes512};
 
-/// The code that computes AES. A value exists only if the CPU has its instructions; see [`Cpu::aes_backends`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Backend {
-    /// Constant-time bitsliced code for any CPU, including x86-64 without AES instructions: the reference, not meant to be
-    /// fast.
-    Portable,
-    /// `aesenc` on 128-bit registers.
-    #[cfg(target_arch = "x86_64")]
-    AesNi(AesNi),
-    /// `vaesenc` on 256-bit registers.
-    #[cfg(target_arch = "x86_64")]
-    Vaes256(Vaes256),
-    /// `vaesenc` on 512-bit registers.
-    #[cfg(target_arch = "x86_64")]
-    Vaes512(Vaes512),
-}
-
-impl Backend {
+backends! {
+    /// The code that computes AES. A value exists only if the CPU has its instructions; see [`Cpu::aes_backends`].
+    pub enum Backend {
+        /// Constant-time bitsliced code for any CPU, including x86-64 without AES instructions: the reference, not meant
+        /// to be fast.
+        Portable,
+        /// `vaesenc` on 512-bit registers.
+        Vaes512(Vaes512) "vaes-512",
+        /// `vaesenc` on 256-bit registers.
+        Vaes256(Vaes256) "vaes-256",
+        /// `aesenc` on 128-bit registers.
+        AesNi(AesNi) "aes-ni",
+    }
     /// Returns the backends that `cpu` can run, the preferred one first.
-    pub(crate) fn all(cpu: Cpu) -> impl Iterator<Item = Self> {
-        #[cfg(target_arch = "x86_64")]
-        let special = [
-            Vaes512::new(cpu).map(Self::Vaes512),
-            Vaes256::new(cpu).map(Self::Vaes256),
-            AesNi::new(cpu).map(Self::AesNi),
-        ];
-        #[cfg(not(target_arch = "x86_64"))]
-        let special: [Option<Self>; 0] = { [] };
-        special.into_iter().flatten().chain([Self::Portable])
-    }
-
-    /// Returns the fastest backend on `cpu`.
-    pub fn preferred(cpu: Cpu) -> Self {
-        Self::all(cpu).next().unwrap_or(Self::Portable)
-    }
-
-    /// Its name in listings and statistics.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Portable => "portable",
-            #[cfg(target_arch = "x86_64")]
-            Self::AesNi(_) => "aes-ni",
-            #[cfg(target_arch = "x86_64")]
-            Self::Vaes256(_) => "vaes-256",
-            #[cfg(target_arch = "x86_64")]
-            Self::Vaes512(_) => "vaes-512",
-        }
-    }
+    pub(crate) fn all;
 }
 
 impl Cpu {

@@ -9,6 +9,7 @@ use core::fmt;
 use inout::InOutBuf;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
+use crate::backends::backends;
 use crate::cpu::Cpu;
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::Feature;
@@ -32,20 +33,24 @@ pub const BLOCK_BYTES: usize = crate::stitched::BLOCK_BYTES;
 /// Bytes in a key.
 pub const KEY_BYTES: usize = 32;
 
-/// The code that computes ChaCha20, and Poly1305 interleaved with it. A value exists only if the CPU has its instructions.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Backend {
-    /// Constant-time code for any CPU, which compilers vectorize.
-    Portable,
-    /// 4 blocks at once in 128-bit registers.
-    #[cfg(target_arch = "x86_64")]
-    Ssse3(Ssse3, Units),
-    /// 8 blocks at once in 256-bit registers.
-    #[cfg(target_arch = "x86_64")]
-    Avx2(Avx2),
-    /// 16 blocks at once in 512-bit registers.
-    #[cfg(target_arch = "x86_64")]
-    Avx512(Avx512, Units),
+backends! {
+    /// The code that computes ChaCha20, and Poly1305 interleaved with it. A value exists only if the CPU has its
+    /// instructions.
+    pub enum Backend {
+        /// Constant-time code for any CPU, which compilers vectorize.
+        Portable,
+        /// 16 blocks at once in 512-bit registers.
+        Avx512(Avx512, Units) "avx512" if !cfg!(unoptimized),
+        /// 8 blocks at once in 256-bit registers.
+        Avx2(Avx2) "avx2",
+        /// 4 blocks at once in 128-bit registers.
+        Ssse3(Ssse3, Units) "ssse3",
+    }
+    /// Returns the backends that `cpu` can run, the preferred one first. Never empty: the last is [`Backend::Portable`].
+    ///
+    /// Without optimization, `Avx512` is not among them: one of its frames is then up to 8 MiB, and an ordinary thread's
+    /// stack has 2.
+    pub fn all;
 }
 
 /// Whether a block on the integer units takes almost no time while vectors compute others ([`Feature::Apart`]). If it does
@@ -70,45 +75,6 @@ impl Units {
 }
 
 impl Backend {
-    /// Returns the backends that `cpu` can run, the preferred one first. Never empty: the last is [`Backend::Portable`].
-    ///
-    /// Without optimization, `Avx512` is not among them: one of its frames is then up to 8 MiB, and an ordinary thread's
-    /// stack has 2.
-    pub fn all(cpu: Cpu) -> impl Iterator<Item = Self> {
-        #[cfg(target_arch = "x86_64")]
-        let special = [
-            Avx512::new(cpu)
-                .filter(|_| !cfg!(unoptimized))
-                .map(|token| Self::Avx512(token, Units::of(cpu))),
-            Avx2::new(cpu).map(Self::Avx2),
-            Ssse3::new(cpu).map(|token| Self::Ssse3(token, Units::of(cpu))),
-        ];
-        #[cfg(not(target_arch = "x86_64"))]
-        let special: [Option<Self>; 0] = {
-            let _ = cpu;
-            []
-        };
-        special.into_iter().flatten().chain([Self::Portable])
-    }
-
-    /// Returns the fastest backend on `cpu`.
-    pub fn preferred(cpu: Cpu) -> Self {
-        Self::all(cpu).next().unwrap_or(Self::Portable)
-    }
-
-    /// Its name in listings and statistics.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Portable => "portable",
-            #[cfg(target_arch = "x86_64")]
-            Self::Ssse3(..) => "ssse3",
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2(_) => "avx2",
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512(..) => "avx512",
-        }
-    }
-
     /// XORs keystream onto `data`, beginning at `start`.
     #[inline(always)]
     pub(crate) fn crypt(self, start: Start<'_>, data: InOutBuf<'_, '_, u8>) {

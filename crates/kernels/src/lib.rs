@@ -21,6 +21,7 @@
 
 pub mod aead;
 pub mod aes;
+mod backends;
 pub mod batch;
 mod bits;
 pub mod cbc;

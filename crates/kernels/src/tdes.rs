@@ -9,6 +9,7 @@ use core::fmt;
 use inout::InOutBuf;
 use zeroize::Zeroize;
 
+use crate::backends::backends;
 use crate::bits::des::{self, KeyMasks};
 #[cfg(target_arch = "x86_64")]
 use crate::bits::des_bytes;
@@ -29,63 +30,25 @@ pub const BLOCK_BYTES: usize = 8;
 /// Bytes of a key: three DES keys, whose parity bits do not count.
 pub const KEY_BYTES: usize = 24;
 
-/// The code that computes Triple DES.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Backend {
-    /// 64 blocks a pass, for any CPU.
-    Portable,
-    /// 128 blocks a pass. SSE2 is part of x86-64.
-    #[cfg(target_arch = "x86_64")]
-    Sse2,
-    /// 256 blocks a pass.
-    #[cfg(target_arch = "x86_64")]
-    Avx2(Avx2),
-    /// 512 blocks a pass, with three-operand instructions.
-    #[cfg(target_arch = "x86_64")]
-    Avx512(Avx512),
-    /// The same, and byte look-ups in 512-bit registers for short requests.
-    #[cfg(target_arch = "x86_64")]
-    Permute(Permute512),
+backends! {
+    /// The code that computes Triple DES.
+    pub enum Backend {
+        /// 64 blocks a pass, for any CPU.
+        Portable,
+        /// 512 blocks a pass, with three-operand instructions, and byte look-ups in 512-bit registers for short requests.
+        Permute(Permute512) "permute-avx512",
+        /// 512 blocks a pass, with three-operand instructions.
+        Avx512(Avx512) "avx512",
+        /// 256 blocks a pass.
+        Avx2(Avx2) "avx2",
+        /// 128 blocks a pass. SSE2 is part of x86-64.
+        Sse2 "sse2",
+    }
+    /// Returns the backends that `cpu` can run, the preferred one first.
+    pub(crate) fn all;
 }
 
 impl Backend {
-    /// Returns the backends that `cpu` can run, the preferred one first.
-    pub(crate) fn all(cpu: Cpu) -> impl Iterator<Item = Self> {
-        #[cfg(target_arch = "x86_64")]
-        let special = [
-            Permute512::new(cpu).map(Self::Permute),
-            Avx512::new(cpu).map(Self::Avx512),
-            Avx2::new(cpu).map(Self::Avx2),
-            Some(Self::Sse2),
-        ];
-        #[cfg(not(target_arch = "x86_64"))]
-        let special: [Option<Self>; 0] = {
-            let _ = cpu;
-            []
-        };
-        special.into_iter().flatten().chain([Self::Portable])
-    }
-
-    /// Returns the fastest backend on `cpu`.
-    pub fn preferred(cpu: Cpu) -> Self {
-        Self::all(cpu).next().unwrap_or(Self::Portable)
-    }
-
-    /// Its name in listings and statistics.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Portable => "portable",
-            #[cfg(target_arch = "x86_64")]
-            Self::Sse2 => "sse2",
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2(_) => "avx2",
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512(_) => "avx512",
-            #[cfg(target_arch = "x86_64")]
-            Self::Permute(_) => "permute-avx512",
-        }
-    }
-
     const fn pass_blocks(self) -> usize {
         match self {
             Self::Portable => 64,
@@ -218,61 +181,21 @@ impl fmt::Debug for Ctr {
     }
 }
 
-/// The code that computes Triple DES in CBC mode. Decryption of long messages is bitsliced, like counter mode.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CbcBackend {
-    /// Bitsliced in words. Encryption takes as long for one stream as for 64.
-    Portable,
-    /// Bitsliced in 128-bit registers.
-    #[cfg(target_arch = "x86_64")]
-    Sse2,
-    /// 16 blocks at once, by four-bit look-ups in 128-bit registers.
-    #[cfg(target_arch = "x86_64")]
-    NibblesSsse3(Ssse3),
-    /// The same in 256-bit registers.
-    #[cfg(target_arch = "x86_64")]
-    NibblesAvx2(Avx2),
-    /// 8 to 32 blocks at once, by byte look-ups in 512-bit registers.
-    #[cfg(target_arch = "x86_64")]
-    Permute(Permute512),
-}
-
-impl CbcBackend {
-    fn all(cpu: Cpu) -> impl Iterator<Item = Self> {
-        #[cfg(target_arch = "x86_64")]
-        let special = [
-            Permute512::new(cpu).map(Self::Permute),
-            Avx2::new(cpu).map(Self::NibblesAvx2),
-            Ssse3::new(cpu).map(Self::NibblesSsse3),
-            Some(Self::Sse2),
-        ];
-        #[cfg(not(target_arch = "x86_64"))]
-        let special: [Option<Self>; 0] = {
-            let _ = cpu;
-            []
-        };
-        special.into_iter().flatten().chain([Self::Portable])
+backends! {
+    /// The code that computes Triple DES in CBC mode. Decryption of long messages is bitsliced, like counter mode.
+    pub enum CbcBackend {
+        /// Bitsliced in words. Encryption takes as long for one stream as for 64.
+        Portable,
+        /// 8 to 32 blocks at once, by byte look-ups in 512-bit registers.
+        Permute(Permute512) "permute-avx512",
+        /// 16 blocks at once, by four-bit look-ups in 256-bit registers.
+        NibblesAvx2(Avx2) "nibbles-avx2",
+        /// The same in 128-bit registers.
+        NibblesSsse3(Ssse3) "nibbles-ssse3",
+        /// Bitsliced in 128-bit registers.
+        Sse2 "sse2",
     }
-
-    /// Returns the fastest backend on `cpu`.
-    pub fn preferred(cpu: Cpu) -> Self {
-        Self::all(cpu).next().unwrap_or(Self::Portable)
-    }
-
-    /// Its name in listings and statistics.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Portable => "portable",
-            #[cfg(target_arch = "x86_64")]
-            Self::Sse2 => "sse2",
-            #[cfg(target_arch = "x86_64")]
-            Self::NibblesSsse3(_) => "nibbles-ssse3",
-            #[cfg(target_arch = "x86_64")]
-            Self::NibblesAvx2(_) => "nibbles-avx2",
-            #[cfg(target_arch = "x86_64")]
-            Self::Permute(_) => "permute-avx512",
-        }
-    }
+    fn all;
 }
 
 impl Cpu {

@@ -23,7 +23,7 @@ const ALONE_FREE: u32 = 3;
 /// The spacing of visits without other processes: up to one per 64 requests, since each costs some 300 us.
 const APART: BackOff = BackOff::doubling(1, 64);
 /// The number of consecutive visits without another process after which they are that rare.
-const ALONE_MAX: u32 = ALONE_FREE + 6;
+const ALONE_MAX: u32 = ALONE_FREE + APART.most.ilog2();
 /// The number of those visits, some 1000 requests, after which the client may look for another board.
 const IN_VAIN: u32 = 16;
 /// The pause after a failed visit: 200 ms, doubled by each further failure, up to 51 s.

@@ -97,7 +97,6 @@ pub(crate) fn is_temporary(name: &OsStr) -> bool {
 const TEMPORARY: &str = ".oarlock-new-";
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

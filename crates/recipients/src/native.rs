@@ -94,7 +94,6 @@ impl fmt::Debug for NativeIdentity {
 const X25519_TAG: &str = "X25519";
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use age::Recipient as _;
     use age::secrecy::ExposeSecret as _;

@@ -82,7 +82,6 @@ impl<T> Drop for Locked<T> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

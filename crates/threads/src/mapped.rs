@@ -171,7 +171,6 @@ impl Claims {
 const BYTES: usize = size_of::<AtomicU64>();
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use std::sync::atomic::Ordering;
 

@@ -7,209 +7,82 @@ use oarlock_capi as _;
 
 pub(super) type Handle = usize;
 
-unsafe extern "C" {
-    pub(super) fn oarlock_accelerator_new(to: *mut Handle, options: *const c_char) -> c_int;
-    pub(super) fn oarlock_accelerator_set_options(
-        accelerator: Handle,
-        options: *const c_char,
-    ) -> c_int;
-    pub(super) fn oarlock_cipher_new(
-        accelerator: Handle,
-        to: *mut Handle,
-        name: *const c_char,
-    ) -> c_int;
-    pub(super) fn oarlock_cipher_set_key(cipher: Handle, key: *const c_void, bytes: usize)
-    -> c_int;
-    pub(super) fn oarlock_cipher_set_iv(cipher: Handle, iv: *const c_void, bytes: usize) -> c_int;
-    pub(super) fn oarlock_cipher_encrypt(
-        cipher: Handle,
-        out: *mut c_void,
-        data: *const c_void,
-        bytes: usize,
-        iv: *const c_void,
-    ) -> c_int;
-    pub(super) fn oarlock_cipher_decrypt(
-        cipher: Handle,
-        out: *mut c_void,
-        data: *const c_void,
-        bytes: usize,
-        iv: *const c_void,
-    ) -> c_int;
-    pub(super) fn oarlock_cipher_seek(cipher: Handle, position: u64) -> c_int;
-    pub(super) fn oarlock_cipher_prefill(cipher: Handle, made: *mut usize, time_ns: u64) -> c_int;
-    pub(super) fn oarlock_aead_new(
-        accelerator: Handle,
-        to: *mut Handle,
-        name: *const c_char,
-        key: *const c_void,
-        bytes: usize,
-    ) -> c_int;
-    pub(super) fn oarlock_aead_seal(
-        aead: Handle,
-        out: *mut c_void,
-        tag: *mut c_void,
-        nonce: *const c_void,
-        nonce_bytes: usize,
-        aad: *const c_void,
-        aad_bytes: usize,
-        data: *const c_void,
-        bytes: usize,
-    ) -> c_int;
-    pub(super) fn oarlock_aead_open(
-        aead: Handle,
-        out: *mut c_void,
-        tag: *const c_void,
-        nonce: *const c_void,
-        nonce_bytes: usize,
-        aad: *const c_void,
-        aad_bytes: usize,
-        data: *const c_void,
-        bytes: usize,
-    ) -> c_int;
-    pub(super) fn oarlock_rsa_private_new(
-        accelerator: Handle,
-        to: *mut Handle,
-        key: *const c_void,
-        bytes: usize,
-    ) -> c_int;
-    pub(super) fn oarlock_rsa_public_of(private: Handle, to: *mut Handle) -> c_int;
-    pub(super) fn oarlock_rsa_sign(
-        private: Handle,
-        out: *mut c_void,
-        out_bytes: *mut usize,
-        scheme: *const c_char,
-        data: *const c_void,
-        bytes: usize,
-    ) -> c_int;
-    pub(super) fn oarlock_rsa_sign_digest(
-        private: Handle,
-        out: *mut c_void,
-        out_bytes: *mut usize,
-        scheme: *const c_char,
-        data: *const c_void,
-        bytes: usize,
-    ) -> c_int;
-    pub(super) fn oarlock_rsa_submit_sign(
-        private: Handle,
-        to: *mut Handle,
-        scheme: *const c_char,
-        data: *const c_void,
-        bytes: usize,
-        options: *const JobOptions,
-    ) -> c_int;
-    pub(super) fn oarlock_job_wait(job: Handle, out: *mut c_void, out_bytes: *mut usize) -> c_int;
-    pub(super) fn oarlock_job_try(job: Handle, out: *mut c_void, out_bytes: *mut usize) -> c_int;
-    pub(super) fn oarlock_job_cancel(job: Handle, is_cancelled: *mut c_int) -> c_int;
-    pub(super) fn oarlock_queue_new(to: *mut Handle, in_order: c_int) -> c_int;
-    pub(super) fn oarlock_queue_push(queue: Handle, job: Handle, tag: *mut c_void) -> c_int;
-    pub(super) fn oarlock_queue_fd(queue: Handle, descriptor: *mut c_int) -> c_int;
-    pub(super) fn oarlock_queue_next(
-        queue: Handle,
-        tag: *mut *mut c_void,
-        error: *mut c_int,
-        out: *mut c_void,
-        out_bytes: *mut usize,
-        wait: c_int,
-    ) -> c_int;
-    pub(super) fn oarlock_modexp_new(
-        accelerator: Handle,
-        to: *mut Handle,
-        number: *const c_void,
-        bytes: usize,
-    ) -> c_int;
-    pub(super) fn oarlock_modexp_power(
-        modulus: Handle,
-        out: *mut c_void,
-        out_bytes: *mut usize,
-        base: *const c_void,
-        base_bytes: usize,
-        exponent: *const c_void,
-        exponent_bytes: usize,
-    ) -> c_int;
-    pub(super) fn oarlock_framework_new(accelerator: Handle, to: *mut Handle) -> c_int;
-    pub(super) fn oarlock_framework_submit_sign(
-        framework: Handle,
-        private: Handle,
-        to: *mut Handle,
-        scheme: *const c_char,
-        data: *const c_void,
-        bytes: usize,
-    ) -> c_int;
-    pub(super) fn oarlock_session_new(
-        framework: Handle,
-        to: *mut Handle,
-        spec: *const Spec,
-    ) -> c_int;
-    pub(super) fn oarlock_session_run(
-        session: Handle,
-        data: *mut c_void,
-        bytes: usize,
-        request: *const Request,
-    ) -> c_int;
-    pub(super) fn oarlock_session_submit(
-        session: Handle,
-        to: *mut Handle,
-        data: *const c_void,
-        bytes: usize,
-        request: *const Request,
-    ) -> c_int;
-    pub(super) fn oarlock_esp_new(
-        accelerator: Handle,
-        to: *mut Handle,
-        spec: *const EspSpec,
-    ) -> c_int;
-    pub(super) fn oarlock_esp_run(esp: Handle, packets: *mut Packet, count: usize) -> c_int;
-    pub(super) fn oarlock_esp_free(handle: Handle) -> c_int;
-    pub(super) fn oarlock_srtp_new(
-        accelerator: Handle,
-        to: *mut Handle,
-        spec: *const SrtpSpec,
-    ) -> c_int;
-    pub(super) fn oarlock_srtp_add_key(
-        srtp: Handle,
-        mki: *const c_void,
-        mki_bytes: usize,
-        key: *const c_void,
-        key_bytes: usize,
-    ) -> c_int;
-    pub(super) fn oarlock_srtp_use_key(srtp: Handle, mki: *const c_void, mki_bytes: usize)
-    -> c_int;
-    pub(super) fn oarlock_srtp_run(
-        srtp: Handle,
-        packets: *mut Packet,
-        count: usize,
-        are_rtcp: c_int,
-    ) -> c_int;
-    pub(super) fn oarlock_srtp_free(handle: Handle) -> c_int;
-    pub(super) fn oarlock_tls_new(
-        accelerator: Handle,
-        to: *mut Handle,
-        spec: *const TlsSpec,
-    ) -> c_int;
-    pub(super) fn oarlock_tls_update(tls: Handle) -> c_int;
-    pub(super) fn oarlock_tls_seal(tls: Handle, records: *mut Packet, count: usize) -> c_int;
-    pub(super) fn oarlock_tls_open(
-        tls: Handle,
-        records: *mut Packet,
-        count: *mut usize,
-        done: *mut usize,
-        buffer: *mut c_void,
-        bytes: usize,
-    ) -> c_int;
-    pub(super) fn oarlock_tls_free(handle: Handle) -> c_int;
-    pub(super) fn oarlock_accelerator_register(accelerator: Handle, name: *const c_char) -> c_int;
-    pub(super) fn oarlock_accelerator_unregister(name: *const c_char) -> c_int;
-    pub(super) fn oarlock_accelerator_find(to: *mut Handle, name: *const c_char) -> c_int;
-    pub(super) fn oarlock_framework_free(handle: Handle) -> c_int;
-    pub(super) fn oarlock_session_free(handle: Handle) -> c_int;
-    pub(super) fn oarlock_accelerator_free(handle: Handle) -> c_int;
-    pub(super) fn oarlock_cipher_free(handle: Handle) -> c_int;
-    pub(super) fn oarlock_aead_free(handle: Handle) -> c_int;
-    pub(super) fn oarlock_rsa_private_free(handle: Handle) -> c_int;
-    pub(super) fn oarlock_rsa_public_free(handle: Handle) -> c_int;
-    pub(super) fn oarlock_modexp_free(handle: Handle) -> c_int;
-    pub(super) fn oarlock_job_free(handle: Handle) -> c_int;
-    pub(super) fn oarlock_queue_free(handle: Handle) -> c_int;
+macro_rules! functions {
+    ($($name:ident($($argument:ty),*);)+) => {
+        unsafe extern "C" {
+            $(pub(super) fn $name($(_: $argument),*) -> c_int;)+
+        }
+    };
+}
+
+functions! {
+    oarlock_accelerator_new(*mut Handle, *const c_char);
+    oarlock_accelerator_set_options(Handle, *const c_char);
+    oarlock_cipher_new(Handle, *mut Handle, *const c_char);
+    oarlock_cipher_set_key(Handle, *const c_void, usize);
+    oarlock_cipher_set_iv(Handle, *const c_void, usize);
+    oarlock_cipher_encrypt(Handle, *mut c_void, *const c_void, usize, *const c_void);
+    oarlock_cipher_decrypt(Handle, *mut c_void, *const c_void, usize, *const c_void);
+    oarlock_cipher_seek(Handle, u64);
+    oarlock_cipher_prefill(Handle, *mut usize, u64);
+    oarlock_aead_new(Handle, *mut Handle, *const c_char, *const c_void, usize);
+    oarlock_aead_seal(
+        Handle, *mut c_void, *mut c_void, *const c_void, usize, *const c_void, usize, *const c_void,
+        usize
+    );
+    oarlock_aead_open(
+        Handle, *mut c_void, *const c_void, *const c_void, usize, *const c_void, usize,
+        *const c_void, usize
+    );
+    oarlock_rsa_private_new(Handle, *mut Handle, *const c_void, usize);
+    oarlock_rsa_public_of(Handle, *mut Handle);
+    oarlock_rsa_sign(Handle, *mut c_void, *mut usize, *const c_char, *const c_void, usize);
+    oarlock_rsa_sign_digest(Handle, *mut c_void, *mut usize, *const c_char, *const c_void, usize);
+    oarlock_rsa_submit_sign(
+        Handle, *mut Handle, *const c_char, *const c_void, usize, *const JobOptions
+    );
+    oarlock_job_wait(Handle, *mut c_void, *mut usize);
+    oarlock_job_try(Handle, *mut c_void, *mut usize);
+    oarlock_job_cancel(Handle, *mut c_int);
+    oarlock_queue_new(*mut Handle, c_int);
+    oarlock_queue_push(Handle, Handle, *mut c_void);
+    oarlock_queue_fd(Handle, *mut c_int);
+    oarlock_queue_next(Handle, *mut *mut c_void, *mut c_int, *mut c_void, *mut usize, c_int);
+    oarlock_modexp_new(Handle, *mut Handle, *const c_void, usize);
+    oarlock_modexp_power(
+        Handle, *mut c_void, *mut usize, *const c_void, usize, *const c_void, usize
+    );
+    oarlock_framework_new(Handle, *mut Handle);
+    oarlock_framework_submit_sign(Handle, Handle, *mut Handle, *const c_char, *const c_void, usize);
+    oarlock_session_new(Handle, *mut Handle, *const Spec);
+    oarlock_session_run(Handle, *mut c_void, usize, *const Request);
+    oarlock_session_submit(Handle, *mut Handle, *const c_void, usize, *const Request);
+    oarlock_esp_new(Handle, *mut Handle, *const EspSpec);
+    oarlock_esp_run(Handle, *mut Packet, usize);
+    oarlock_esp_free(Handle);
+    oarlock_srtp_new(Handle, *mut Handle, *const SrtpSpec);
+    oarlock_srtp_add_key(Handle, *const c_void, usize, *const c_void, usize);
+    oarlock_srtp_use_key(Handle, *const c_void, usize);
+    oarlock_srtp_run(Handle, *mut Packet, usize, c_int);
+    oarlock_srtp_free(Handle);
+    oarlock_tls_new(Handle, *mut Handle, *const TlsSpec);
+    oarlock_tls_update(Handle);
+    oarlock_tls_seal(Handle, *mut Packet, usize);
+    oarlock_tls_open(Handle, *mut Packet, *mut usize, *mut usize, *mut c_void, usize);
+    oarlock_tls_free(Handle);
+    oarlock_accelerator_register(Handle, *const c_char);
+    oarlock_accelerator_unregister(*const c_char);
+    oarlock_accelerator_find(*mut Handle, *const c_char);
+    oarlock_framework_free(Handle);
+    oarlock_session_free(Handle);
+    oarlock_accelerator_free(Handle);
+    oarlock_cipher_free(Handle);
+    oarlock_aead_free(Handle);
+    oarlock_rsa_private_free(Handle);
+    oarlock_rsa_public_free(Handle);
+    oarlock_modexp_free(Handle);
+    oarlock_job_free(Handle);
+    oarlock_queue_free(Handle);
 }
 
 #[repr(C)]

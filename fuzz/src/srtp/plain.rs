@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aead::{AeadInOut, KeyInit};
 use cipher::{KeyIvInit, StreamCipher};
-use hmac::{Hmac, Mac};
+use hmac::{Hmac, KeyInit, Mac};
 use oarlock::packet::srtp::Suite;
+
+use crate::rustcrypto::seal;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
@@ -66,7 +67,8 @@ impl Plain {
         if is_gcm(self.suite) {
             let nonce = keys.nonce(ssrc, index);
             let (aad, start) = self.aad(protocol, plain, header, word);
-            let tag = keys.gcm(&nonce, &aad, &mut packet[start..]);
+            let (sealed, tag) = keys.gcm(&nonce, &aad, &packet[start..]);
+            packet[start..].copy_from_slice(&sealed);
             packet.extend(tag);
             if protocol == Protocol::Rtcp {
                 packet.extend(word);
@@ -306,18 +308,8 @@ impl Keys {
         nonce
     }
 
-    fn gcm(&self, nonce: &[u8; 12], aad: &[u8], data: &mut [u8]) -> Vec<u8> {
-        fn seal<A: KeyInit + AeadInOut>(
-            key: &[u8],
-            nonce: &[u8],
-            aad: &[u8],
-            data: &mut [u8],
-        ) -> Vec<u8> {
-            let nonce = nonce.try_into().unwrap();
-            let aead = A::new_from_slice(key).unwrap();
-            let tag = aead.encrypt_inout_detached(&nonce, aad, data.into());
-            tag.unwrap().to_vec()
-        }
+    /// Returns the ciphertext and its tag.
+    fn gcm(&self, nonce: &[u8; 12], aad: &[u8], data: &[u8]) -> (Vec<u8>, [u8; 16]) {
         match self.cipher.len() {
             16 => seal::<aes_gcm::Aes128Gcm>(&self.cipher, nonce, aad, data),
             _ => seal::<aes_gcm::Aes256Gcm>(&self.cipher, nonce, aad, data),

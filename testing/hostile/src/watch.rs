@@ -82,7 +82,6 @@ pub fn metric(page: &str, name: &str) -> f64 {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

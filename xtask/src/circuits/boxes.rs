@@ -64,7 +64,7 @@ pub(super) const CIPHERS: &[Cipher] = &[
         low_first: false,
         plane: "Plane",
         gates: "crates/kernels/src/bits/des_gates.rs",
-        ternary: "crates/kernels/src/bits/des_ternary.rs",
+        ternary: "crates/kernels/src/x86_64/tdes/ternary.rs",
     },
     Cipher {
         name: "serpent",
@@ -77,7 +77,7 @@ pub(super) const CIPHERS: &[Cipher] = &[
         low_first: true,
         plane: "Words",
         gates: "crates/legacy/src/serpent/gates.rs",
-        ternary: "crates/legacy/src/serpent/ternary.rs",
+        ternary: "crates/legacy/src/serpent/x86_64/ternary.rs",
     },
 ];
 

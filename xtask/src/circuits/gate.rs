@@ -52,17 +52,6 @@ impl Gate {
         }
     }
 
-    pub(super) fn renamed(self, names: &[usize]) -> Self {
-        match self {
-            Self::And(a, b) => Self::And(names[a], names[b]),
-            Self::Or(a, b) => Self::Or(names[a], names[b]),
-            Self::Xor(a, b) => Self::Xor(names[a], names[b]),
-            Self::AndNot(a, b) => Self::AndNot(names[a], names[b]),
-            Self::Not(a) => Self::Not(names[a]),
-            Self::LookUp(table, a, b, c) => Self::LookUp(table, names[a], names[b], names[c]),
-        }
-    }
-
     pub(super) fn code(self) -> String {
         match self {
             Self::And(a, b) => format!("P::and(x{a}, x{b})"),
@@ -71,7 +60,7 @@ impl Gate {
             Self::AndNot(a, b) => format!("P::and_not(x{a}, x{b})"),
             Self::Not(a) => format!("P::not(x{a})"),
             Self::LookUp(table, a, b, c) => {
-                format!("P::look_up::<{table:#04x}>(x{a}, x{b}, x{c})")
+                format!("Zmm::look_up::<{table:#04x}>(x{a}, x{b}, x{c})")
             }
         }
     }

@@ -181,7 +181,7 @@ impl AeadContext {
     fn with_state(state: State) -> Self {
         Self {
             state,
-            route: ContextRoute::new(FirstLook::AEAD.kernel_bytes),
+            route: ContextRoute::new(FirstLook::AEAD_OR_CBC.kernel_bytes),
         }
     }
 
@@ -197,7 +197,7 @@ impl AeadContext {
             State::ChaCha20Poly1305 { key, .. } => key.set(new_key),
         }?;
         self.state.end_message();
-        self.route = ContextRoute::new(FirstLook::AEAD.kernel_bytes);
+        self.route = ContextRoute::new(FirstLook::AEAD_OR_CBC.kernel_bytes);
         Ok(())
     }
 
@@ -323,7 +323,7 @@ impl AeadContext {
     #[inline(always)]
     fn next(&mut self, direction: Direction, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
         self.count(direction, data.len());
-        if data.len() >= FirstLook::AEAD.short_bytes {
+        if data.len() >= FirstLook::AEAD_OR_CBC.short_bytes {
             return self.next_long(direction, data);
         }
         match &mut self.state {
@@ -419,7 +419,7 @@ impl AeadContext {
         data: InOutBuf<'_, '_, u8>,
     ) -> Result<[u8; TAG_BYTES], Error> {
         self.count(Direction::Encrypt, data.len());
-        if data.len() >= FirstLook::AEAD.short_bytes {
+        if data.len() >= FirstLook::AEAD_OR_CBC.short_bytes {
             return self.seal_long(nonce, aad, data);
         }
         match &self.state {
@@ -442,7 +442,7 @@ impl AeadContext {
         tag: &[u8; TAG_BYTES],
     ) -> Result<(), Error> {
         self.count(Direction::Decrypt, data.len());
-        if data.len() >= FirstLook::AEAD.short_bytes {
+        if data.len() >= FirstLook::AEAD_OR_CBC.short_bytes {
             return self.open_long(nonce, aad, data, tag);
         }
         match &self.state {

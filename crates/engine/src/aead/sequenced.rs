@@ -366,7 +366,6 @@ impl fmt::Debug for SequencedAead {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use zeroize::ZeroizeOnDrop;
 

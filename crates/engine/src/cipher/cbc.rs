@@ -357,7 +357,6 @@ fn block(iv: &[u8]) -> Result<[u8; BLOCK_BYTES], Error> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use std::sync::mpsc;
 

@@ -101,7 +101,7 @@ impl CbcContext {
             key,
             is_to_encrypt,
             iv: Chained([0; BLOCK_BYTES]),
-            route: ContextRoute::new(FirstLook::CBC.kernel_bytes),
+            route: ContextRoute::new(FirstLook::AEAD_OR_CBC.kernel_bytes),
         }
     }
 
@@ -112,7 +112,7 @@ impl CbcContext {
     #[inline]
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
         self.key.set(key)?;
-        self.route = ContextRoute::new(FirstLook::CBC.kernel_bytes);
+        self.route = ContextRoute::new(FirstLook::AEAD_OR_CBC.kernel_bytes);
         self.is_to_encrypt = true;
         Ok(())
     }
@@ -172,7 +172,7 @@ impl CbcContext {
         }
         self.prepare_to_decrypt()?;
         self.show(Direction::Decrypt, data.len());
-        if data.len() >= FirstLook::CBC.short_bytes {
+        if data.len() >= FirstLook::AEAD_OR_CBC.short_bytes {
             self.decrypt_long(data);
         } else {
             self.key.decrypt(&mut self.iv.0, data);

@@ -222,7 +222,6 @@ fn number_of(processor: Option<Family>) -> Option<usize> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use std::collections::BTreeSet;
 

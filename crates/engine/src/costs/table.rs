@@ -132,7 +132,6 @@ impl Table {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use crate::work::algorithm::Algorithm::{Aes128Ctr, Aes256Ctr, ChaCha20};

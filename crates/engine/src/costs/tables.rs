@@ -6,7 +6,6 @@ use crate::work::algorithm::Algorithm::*;
 include!(concat!(env!("OUT_DIR"), "/costs.rs"));
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     include!("../../build/tables.rs");
 

@@ -410,7 +410,6 @@ const NUMBERS: usize = OPERATIONS.end(Primitive::ALL.len());
 const CLASSES: usize = 32;
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -448,5 +448,4 @@ fn are_equal(a: &[u8], b: &[u8]) -> bool {
 const WORKSPACES_MAX: usize = 24;
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests;

@@ -51,7 +51,7 @@ impl Default for Ahead {
             gap_ns: 0.0,
             since_pause: BURST_LOOKS_MAX,
             looks: 0,
-            looks_needed: LOOKS_TO_PREFETCH,
+            looks_needed: LOOKS.least as u32,
             is_wanted: false,
             helpers: 0,
             are_beaten: false,
@@ -92,7 +92,7 @@ impl Ahead {
 
     /// Whether keystream may be made ahead as soon as there were enough requests.
     pub(super) fn is_undecided(&self) -> bool {
-        self.ring_bytes > 0 && self.looks < LOOKS_TO_PREFETCH
+        self.ring_bytes > 0 && self.looks < LOOKS.least as u32
     }
 
     /// Whether streams have been in use.
@@ -202,11 +202,10 @@ const OVER_EXPECTED_MAX: f64 = 2.0;
 pub(crate) const RINGS_PER_REQUEST_MAX: usize = 2;
 /// The time to find keystream that was made ahead.
 const TAKING_NS: f64 = 40.0;
-/// A session of a few requests is not worth the memory.
-pub(super) const LOOKS_TO_PREFETCH: u32 = 3;
-/// The same after streams were given up: four times as many each time.
-const LOOKS: BackOff = BackOff {
-    least: LOOKS_TO_PREFETCH as u64,
+/// The number of samples before keystream is made ahead, since a session of a few requests is not worth the memory; after
+/// streams were given up, four times as many each time.
+pub(super) const LOOKS: BackOff = BackOff {
+    least: 3,
     most: u32::MAX as u64,
     factor: 4,
 };

@@ -59,14 +59,13 @@ impl Crowd {
     /// Records how much time helpers saved the caller of a request, and how long it waited for them.
     pub(crate) fn learn(&self, gain: Duration, loss: Duration, now: Instant) {
         let gain_ns = signed_ns(gain) - signed_ns(loss);
-        let earned_ns = self.earned_ns.load(Ordering::Relaxed) + gain_ns;
+        let earned_ns = (self.earned_ns.load(Ordering::Relaxed)).saturating_add(gain_ns);
         let balance_ns = (self.balance_ns.load(Ordering::Relaxed) + gain_ns).min(CREDIT_NS);
         if earned_ns > EARNED_PER_DEBT * self.last_debt_ns.load(Ordering::Relaxed) {
             self.factor.store(FACTOR.least as u32, Ordering::Relaxed);
         }
         if balance_ns >= -DEBT_NS {
-            self.earned_ns
-                .store(earned_ns.min(EARNED_NS_MAX), Ordering::Relaxed);
+            self.earned_ns.store(earned_ns, Ordering::Relaxed);
             self.balance_ns.store(balance_ns, Ordering::Relaxed);
             return;
         }
@@ -97,8 +96,6 @@ const DEBT_NS: i64 = 200_000;
 /// The multiple of the last loss that stripes must gain to start over. A helper next to a busy thread mostly has one
 /// slice before it loses the CPU: gains of several slices show that the machine has changed since the loss.
 const EARNED_PER_DEBT: i64 = 8;
-/// The limit of `earned_ns`, which keeps it from overflowing.
-const EARNED_NS_MAX: i64 = 1 << 50;
 /// The bar's length relative to the time that was lost, at first and at most.
 const FACTOR: BackOff = BackOff::doubling(16, 512);
 /// After this time, the machine's load may have changed.

@@ -30,6 +30,6 @@ pub(super) fn stripe_bytes(bytes_per_ns: f64, bytes: usize, threads: usize) -> u
 const GRANULE_NS: f64 = 5_000.0;
 const GRANULE_BYTES_MIN: usize = 512;
 pub(super) const PAGE: usize = 4096;
-/// A ticket and its overhead take 20 to 50 ns.
-const STRIPE_NS_MIN: f64 = 500.0;
+/// A thread takes at least this much work at once: a ticket and its overhead take 20 to 50 ns.
+pub(super) const STRIPE_NS_MIN: f64 = 500.0;
 pub(super) const STRIPE_BYTES_MAX: usize = 128 << 10;

@@ -70,7 +70,8 @@ pub(crate) struct Live {
     cipher_threads: AtomicUsize,
 }
 
-const AUTO: usize = usize::MAX;
+/// Stands for a number of threads that was not set.
+pub(super) const AUTO: usize = usize::MAX;
 
 /// The pools that the engines of a foreign program share while one of them exists: a program that loads the provider
 /// into many library contexts gets the helpers of one.

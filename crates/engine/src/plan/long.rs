@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use inout::InOutBuf;
 
 use super::cores::Busy;
+use super::cut::STRIPE_NS_MIN;
 use super::engine::Engine;
 use super::helpers::HelpersOf;
 use super::pace::{Pace, Way};
@@ -96,7 +97,7 @@ impl<'a> LongRequest<'a> {
     pub(crate) fn cut(&mut self, pace: &Pace, helpers: usize) {
         self.helpers = helpers;
         self.stripe_bytes = pace.stripe_bytes(self.bytes, helpers + 1);
-        self.run_bytes_min = pace.bytes_in_ns(RUN_NS_MIN);
+        self.run_bytes_min = pace.bytes_in_ns(STRIPE_NS_MIN);
     }
 
     /// Returns the number of threads that share it, including the caller.
@@ -228,6 +229,3 @@ impl<'a> LongRequest<'a> {
         counts
     }
 }
-
-/// A ticket and its overhead take 20 to 50 ns.
-const RUN_NS_MIN: f64 = 500.0;

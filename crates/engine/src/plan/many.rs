@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::engine::Engine;
+use super::engine::{AUTO, Engine};
 use super::long::LongRequest;
 use super::route::Route;
 use crate::Error;
@@ -26,19 +26,19 @@ pub struct Workers(Arc<AtomicUsize>);
 
 impl Workers {
     pub(crate) fn automatic() -> Self {
-        Self(Arc::new(AtomicUsize::new(AUTOMATIC)))
+        Self(Arc::new(AtomicUsize::new(AUTO)))
     }
 
     /// Sets the number. With `Some(0)` the calling thread does everything; with `None` the options apply again.
     pub fn set(&self, workers: impl Into<Option<usize>>) {
-        let workers = workers.into().map_or(AUTOMATIC, |it| it.min(AUTOMATIC - 1));
+        let workers = workers.into().map_or(AUTO, |it| it.min(AUTO - 1));
         self.0.store(workers, Ordering::Relaxed);
     }
 
     /// Returns the number that was set.
     pub fn get(&self) -> Option<usize> {
         let workers = self.0.load(Ordering::Relaxed);
-        (workers != AUTOMATIC).then_some(workers)
+        (workers != AUTO).then_some(workers)
     }
 
     fn helpers_max(&self, engine: &Engine) -> usize {
@@ -48,8 +48,6 @@ impl Workers {
         }
     }
 }
-
-const AUTOMATIC: usize = usize::MAX;
 
 /// The state of a flow of messages that one thread at a time passes in.
 pub struct Flow {

@@ -256,7 +256,6 @@ fn provided_primitives_on(
 const FIRST: (u32, u32) = (3, 0);
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use crate::costs::openssl::{MadeFor, SIZES};

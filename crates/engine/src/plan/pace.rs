@@ -7,7 +7,7 @@ use super::cut;
 use super::fan_out::{FanOut, WAKE_CALL_NS};
 use super::helpers::Helpers;
 use super::stripe::{HANDOFF_NS_HOPED, STILL_WORTHWHILE, SentFor, StripeGain, WORTHWHILE};
-use super::wake::{STREAK_TO_WAKE, WATCH, Waking};
+use super::wake::{STREAK, WATCH, Waking};
 use crate::costs::cost::{Cost, Machine};
 use crate::costs::live::LiveMachine;
 use crate::costs::lookup::Costs;
@@ -420,7 +420,7 @@ impl Pace {
     /// Records how long after the start of the request the first helper began. Call this before [`learn`](Self::learn).
     pub(crate) fn joined(&mut self, live: &LiveMachine, waited: Duration) {
         self.waking.since = None;
-        self.waking.streak_to_wake = STREAK_TO_WAKE;
+        self.waking.streak_to_wake = STREAK.least as u32;
         if let Some(was_awake) = self.stripes.sent_for_awake.take() {
             live.joined(was_awake, waited);
         }

@@ -281,7 +281,6 @@ const TIMED_BYTES_MIN: usize = 4096;
 const EACH_TIMED_BYTES_MIN: usize = 64 << 10;
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use oarlock_kernels::cpu::Cpu;
 

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::ahead::{LOOKS_TO_PREFETCH, RING_SHARE};
+use super::ahead::{LOOKS, RING_SHARE};
 use super::engine::Engine;
 use super::helpers::{Helpers, HelpersOf};
 use super::pace::{Pace, Way};
@@ -209,7 +209,7 @@ impl View<'_> {
         let is_made_ahead = |bytes: usize| {
             let mut pace = Pace::new(self.cost);
             pace.may_make_ahead(ring_bytes);
-            pace.ahead.looks = LOOKS_TO_PREFETCH;
+            pace.ahead.looks = LOOKS.least as u32;
             pace.ahead.gap_ns = PAUSE.as_nanos() as f64;
             pace.choose(bytes, Instant::now(), &self.supposing(self.helpers));
             pace.wants_keystream_ahead()

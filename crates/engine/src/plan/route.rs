@@ -322,7 +322,6 @@ impl Counts {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use crate::device::keyed::aead::AeadKey;

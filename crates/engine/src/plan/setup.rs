@@ -80,7 +80,6 @@ impl Setup {
 const JOBS_MAX: usize = 1024;
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use crate::options::Threads;

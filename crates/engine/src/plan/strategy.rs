@@ -65,8 +65,8 @@ const STRATEGIES: [Strategy; 4] = [
     Strategy::Prefetch,
 ];
 /// The bit above the places of [`STRATEGIES`].
-const IS_SET: u64 = 4;
-const VERSION_SHIFT: u32 = 3;
+const IS_SET: u64 = STRATEGIES.len() as u64;
+const VERSION_SHIFT: u32 = IS_SET.ilog2() + 1;
 
 #[cfg(test)]
 mod tests {

@@ -20,7 +20,7 @@ pub(super) struct Waking {
 impl Default for Waking {
     fn default() -> Self {
         Self {
-            streak_to_wake: STREAK_TO_WAKE,
+            streak_to_wake: STREAK.least as u32,
             since: None,
             more_since: None,
             more_apart: WAKING,
@@ -69,13 +69,14 @@ pub(super) const WATCH: Duration = Duration::from_micros(50);
 const WAKING: Duration = Duration::from_micros(400);
 /// At this distance, system calls that wake helpers without success cost next to nothing compared with the requests.
 const MORE_APART_NS: BackOff = BackOff::doubling(WAKING.as_nanos() as u64, 100_000_000);
-/// The number of requests in a row that count as a stream.
-pub(super) const STREAK_TO_WAKE: u32 = 4;
-const STREAK: BackOff = BackOff::doubling(STREAK_TO_WAKE as u64, u32::MAX as u64);
+/// The number of requests in a row that count as a stream, at first and at most.
+pub(super) const STREAK: BackOff = BackOff::doubling(4, u32::MAX as u64);
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const STREAK_TO_WAKE: u32 = STREAK.least as u32;
 
     #[test]
     fn more_are_woken_less_and_less_often_while_it_is_in_vain() {

@@ -304,7 +304,6 @@ impl fmt::Debug for Buffers {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

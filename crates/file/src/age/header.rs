@@ -409,8 +409,6 @@ const WORDS_MAX: usize = 4 * STANZAS_MAX;
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
-
     use super::*;
 
     #[test]

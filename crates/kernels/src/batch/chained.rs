@@ -44,7 +44,6 @@ mod sealed {
             data: InOutBuf<'a, 'a, u8>,
         ) -> Self::Stream<'a>;
         fn encrypt(backend: Self::Backend, streams: &mut [Self::Stream<'_>]);
-        fn decrypt(&self, backend: Self::Backend, iv: &Self::Block, data: InOutBuf<'_, '_, u8>);
         fn assert_whole_blocks(bytes: usize);
         /// Encrypts and authenticates packets that were checked, if there is a better way than by chunks; returns whether it
         /// did.
@@ -57,8 +56,8 @@ mod sealed {
     }
 
     macro_rules! cipher {
-        ($key:ty, $backend:ty, $block:expr, $stream:ident, $encrypt:ident, $assert:path,
-         |$this:ident, $by:ident| $decrypt:expr $(, $beside:item)?) => {
+        ($key:ty, $backend:ty, $block:expr, $stream:ident, $encrypt:ident, $assert:path
+         $(, $beside:item)?) => {
             impl Cipher for $key {
                 type Block = [u8; $block];
                 type Backend = $backend;
@@ -79,16 +78,6 @@ mod sealed {
                 fn encrypt(backend: $backend, streams: &mut [$stream<'_>]) {
                     $encrypt(backend, streams);
                 }
-                fn decrypt(
-                    &self,
-                    $by: $backend,
-                    iv: &Self::Block,
-                    data: InOutBuf<'_, '_, u8>,
-                ) {
-                    let $this = self;
-                    let mut iv = *iv;
-                    $decrypt(&mut iv, data);
-                }
                 fn assert_whole_blocks(bytes: usize) {
                     $assert(bytes);
                 }
@@ -104,8 +93,6 @@ mod sealed {
         CbcStream,
         encrypt_cbc,
         cbc::assert_whole_blocks,
-        // A schedule for decryption belongs to its backend.
-        |this, _by| |iv: &mut _, data| this.decrypt(iv, data),
         fn beside<H: Hash>(
             backend: Backend,
             hash_backend: HashBackend,
@@ -127,7 +114,6 @@ mod sealed {
         TdesCbcStream,
         encrypt_tdes_cbc,
         tdes::assert_whole_blocks,
-        |this, by| |iv: &mut _, data| this.decrypt(by, iv, data),
         fn beside<H: Hash>(
             backend: tdes::CbcBackend,
             hash_backend: HashBackend,

@@ -13,7 +13,6 @@ mod chained;
 mod ctr;
 mod gcm;
 mod hmac;
-mod opened;
 mod tdes;
 
 pub use crate::hash::{Md5, Sha1, Sha256, Sha384, Sha512};
@@ -22,8 +21,7 @@ pub use chained::{CbcHmac, Cipher, encrypt_then_mac};
 pub use ctr::{CtrPacket, apply_ctr};
 pub use gcm::{GcmPacket, open_gcm, seal_gcm};
 pub use hmac::{Hash, HashBackend, HmacKey, Mac, hmac};
-pub use opened::{HmacCbc, verify_then_decrypt};
-pub use tdes::{TdesCbcStream, decrypt_tdes_cbc, encrypt_tdes_cbc};
+pub use tdes::{TdesCbcStream, encrypt_tdes_cbc};
 
 #[cfg(debug_assertions)]
 pub use crate::dispatch::batch as dispatch;

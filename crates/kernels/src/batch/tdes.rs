@@ -17,7 +17,7 @@ pub struct TdesCbcStream<'a> {
     /// The ciphertext block before the first, or the message's IV at its start. Becomes the last ciphertext block; without
     /// data it does not change.
     pub iv: &'a mut [u8; BLOCK_BYTES],
-    /// The data to encrypt or decrypt, a multiple of 8 bytes.
+    /// The data to encrypt, a multiple of 8 bytes.
     pub data: InOutBuf<'a, 'a, u8>,
 }
 
@@ -69,20 +69,5 @@ pub fn encrypt_tdes_cbc(backend: CbcBackend, streams: &mut [TdesCbcStream<'_>]) 
         CbcBackend::NibblesAvx2(token) => nibbles::avx2::encrypt(token, streams),
         #[cfg(target_arch = "x86_64")]
         CbcBackend::Permute(token) => kernels::encrypt(token, streams),
-    }
-}
-
-/// Decrypts every stream, like [`Cbc::decrypt`].
-///
-/// # Panics
-/// If the length of a stream is not a multiple of 8 bytes; no stream has been decrypted then.
-pub fn decrypt_tdes_cbc(backend: CbcBackend, streams: &mut [TdesCbcStream<'_>]) {
-    for stream in &*streams {
-        assert_whole_blocks(stream.data.len());
-    }
-    for stream in streams {
-        stream
-            .key
-            .decrypt(backend, stream.iv, stream.data.reborrow());
     }
 }

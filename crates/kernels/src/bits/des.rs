@@ -2,7 +2,7 @@
 //! implementation in software", Biham, FSE 1997).
 //!
 //! Permutations are then free: they rename registers. What remains of a round is eight S-boxes as circuits (`des_gates`,
-//! `des_ternary`), 48 XORs of the key and 32 of the other half.
+//! `x86_64::tdes::ternary`), 48 XORs of the key and 32 of the other half.
 //!
 //! ```text
 //! a pass                 instructions

@@ -7,6 +7,4 @@ pub(crate) mod des_cbc;
 pub(crate) mod des_gates;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod des_nibbles;
-#[cfg(target_arch = "x86_64")]
-pub(crate) mod des_ternary;
 pub(crate) mod registers;

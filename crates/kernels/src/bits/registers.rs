@@ -60,9 +60,3 @@ macro_rules! substitute {
     };
 }
 pub(crate) use substitute;
-
-/// A register of bits with three-operand look-ups. Like [`Plane`], a value proves that the CPU has the instructions.
-pub(crate) trait Ternary: Copy {
-    /// Returns bit 4 a + 2 b + c of `TABLE`, for every bit of the registers.
-    fn look_up<const TABLE: i32>(a: Self, b: Self, c: Self) -> Self;
-}

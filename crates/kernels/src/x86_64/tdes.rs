@@ -1,5 +1,7 @@
 //! Bitsliced Triple DES in vector registers: see [`des`].
 
+mod ternary;
+
 use core::arch::x86_64::*;
 use core::mem::MaybeUninit;
 
@@ -8,8 +10,8 @@ use inout::InOutBuf;
 use super::{Avx2, Avx512};
 use crate::bits::des::{self, KeyMasks, Room};
 use crate::bits::des_cbc::{Chains, LaneKeys};
-use crate::bits::registers::{Plane, Ternary, substitute};
-use crate::bits::{des_cbc, des_gates, des_ternary};
+use crate::bits::registers::{Plane, substitute};
+use crate::bits::{des_cbc, des_gates};
 use crate::contract::{by_contract, by_possession};
 use crate::requests::Lanes;
 use crate::wipe::wipe_stack;
@@ -227,7 +229,7 @@ impl Plane for Zmm {
         _mm512_and_si512 _mm512_or_si512 _mm512_xor_si512 _mm512_andnot_si512
         _mm512_sll_epi64 _mm512_srl_epi64
     }
-    substitute!(des_ternary);
+    substitute!(ternary);
 
     #[inline(always)]
     unsafe fn mask(word: u64) -> u64 {
@@ -239,8 +241,9 @@ impl Plane for Zmm {
     }
 }
 
-impl Ternary for Zmm {
+impl Zmm {
     by_possession! {
+        /// Returns bit 4 a + 2 b + c of `TABLE`, for every bit of the registers.
         fn look_up<const TABLE: i32>(a: Self, b: Self, c: Self) -> Self {
             Self(_mm512_ternarylogic_epi64::<TABLE>(a.0, b.0, c.0))
         }

@@ -3,8 +3,6 @@
 mod gates;
 mod portable;
 mod registers;
-#[cfg(target_arch = "x86_64")]
-mod ternary;
 mod words;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
@@ -18,6 +16,7 @@ use self::words::RoundKeys;
 #[cfg(debug_assertions)]
 pub use crate::dispatch::serpent as dispatch;
 use crate::error::InvalidKeyLength;
+use oarlock_kernels::backends;
 use oarlock_kernels::cpu::Cpu;
 #[cfg(target_arch = "x86_64")]
 use oarlock_kernels::{Avx2, Avx512};
@@ -25,56 +24,20 @@ use oarlock_kernels::{Avx2, Avx512};
 /// Bytes of a block.
 pub const BLOCK_BYTES: usize = 16;
 
-/// The code that computes Serpent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Backend {
-    /// One block at a time, for any CPU.
-    Portable,
-    /// Two groups of 4 blocks at a time. SSE2 is part of x86-64.
-    #[cfg(target_arch = "x86_64")]
-    Sse2,
-    /// Two groups of 8 blocks at a time.
-    #[cfg(target_arch = "x86_64")]
-    Avx2(Avx2),
-    /// Two groups of 16 blocks at a time, with three-operand instructions.
-    #[cfg(target_arch = "x86_64")]
-    Avx512(Avx512),
-}
-
-impl Backend {
+backends! {
+    /// The code that computes Serpent.
+    pub enum Backend {
+        /// One block at a time, for any CPU.
+        Portable,
+        /// Two groups of 16 blocks at a time, with three-operand instructions.
+        Avx512(Avx512) "avx512",
+        /// Two groups of 8 blocks at a time.
+        Avx2(Avx2) "avx2",
+        /// Two groups of 4 blocks at a time. SSE2 is part of x86-64.
+        Sse2 "sse2",
+    }
     /// Returns the backends that `cpu` can run, the preferred one first. Never empty: the last is [`Backend::Portable`].
-    pub fn all(cpu: Cpu) -> impl Iterator<Item = Self> {
-        #[cfg(target_arch = "x86_64")]
-        let special = [
-            Avx512::new(cpu).map(Self::Avx512),
-            Avx2::new(cpu).map(Self::Avx2),
-            Some(Self::Sse2),
-        ];
-        #[cfg(not(target_arch = "x86_64"))]
-        let special: [Option<Self>; 0] = {
-            let _ = cpu;
-            []
-        };
-        special.into_iter().flatten().chain([Self::Portable])
-    }
-
-    /// Returns the fastest backend on `cpu`.
-    pub fn preferred(cpu: Cpu) -> Self {
-        Self::all(cpu).next().unwrap_or(Self::Portable)
-    }
-
-    /// Returns its name in listings and statistics.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Portable => "portable",
-            #[cfg(target_arch = "x86_64")]
-            Self::Sse2 => "sse2",
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2(_) => "avx2",
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512(_) => "avx512",
-        }
-    }
+    pub fn all;
 }
 
 /// A key in counter mode, bound to the backend that runs it. Wiped on drop.

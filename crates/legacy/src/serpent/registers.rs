@@ -60,10 +60,3 @@ macro_rules! substitute_words {
     };
 }
 pub(super) use substitute_words;
-
-#[cfg(target_arch = "x86_64")]
-/// A register of bits with three-operand look-ups. Like [`Words`], a value proves that the CPU has the instructions.
-pub(super) trait Ternary: Copy {
-    /// Returns bit 4 a + 2 b + c of `TABLE`, for every bit of the registers.
-    fn look_up<const TABLE: i32>(a: Self, b: Self, c: Self) -> Self;
-}

@@ -1,12 +1,14 @@
 //! Serpent on vector registers: see [`words`].
 
+mod ternary;
+
 use core::arch::x86_64::*;
 
 use inout::InOutBuf;
 
-use super::registers::{Ternary, Words, substitute_words};
+use super::gates;
+use super::registers::{Words, substitute_words};
 use super::words::{self, RoundKeys};
-use super::{gates, ternary};
 use oarlock_kernels::wipe::wipe_stack;
 use oarlock_kernels::{Avx2, Avx512, by_contract, by_possession};
 
@@ -160,8 +162,9 @@ impl Words for Zmm {
     substitute_words!(ternary);
 }
 
-impl Ternary for Zmm {
+impl Zmm {
     by_possession! {
+        /// Returns bit 4 a + 2 b + c of `TABLE`, for every bit of the registers.
         fn look_up<const TABLE: i32>(a: Self, b: Self, c: Self) -> Self {
             Self(_mm512_ternarylogic_epi64::<TABLE>(a.0, b.0, c.0))
         }

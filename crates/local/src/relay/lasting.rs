@@ -15,6 +15,7 @@ use super::breaker::RelayBreaker;
 use super::client::{Client, NoAnswer, PATIENCE, TAKES_WITHIN};
 use super::keys::{LIST_BYTES_MAX, ListedKey, read_list};
 use super::message::{ANSWER_BYTES_MAX, GREETING, Operation, Question, read_answer};
+use super::server::STAYING_OF_USER;
 use crate::socket::connected;
 
 /// A client of the relay at a path, with connections that stay open. Threads may share it: each question has a connection
@@ -184,5 +185,5 @@ fn answer(
 }
 
 /// The most connections kept while they are idle: a quarter of what a relay allows a user.
-const IDLE_MAX: usize = 64;
+const IDLE_MAX: usize = STAYING_OF_USER / 4;
 const KEYS_MAX: usize = 100_000;

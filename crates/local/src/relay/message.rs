@@ -296,8 +296,8 @@ const LABEL_BYTES_MAX: usize = 2048;
 const TEXT_BYTES_MAX: usize = 500;
 /// The longest question in bytes.
 pub(super) const QUESTION_BYTES_MAX: usize = 3 + 255 + MESSAGE_BYTES_MAX;
-/// The longest answer in bytes, but for a list of keys: an ML-DSA signature has 4627.
-pub(super) const ANSWER_BYTES_MAX: usize = 1 + 4627;
+/// The longest answer in bytes, but for a list of keys: one with an ML-DSA signature.
+pub(super) const ANSWER_BYTES_MAX: usize = 1 + MlDsa::MlDsa87.signature_bytes();
 
 #[cfg(test)]
 mod tests {

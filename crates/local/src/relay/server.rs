@@ -219,4 +219,4 @@ impl Desk for Questions<'_> {
 }
 
 /// The most connections of a user that stay open.
-const STAYING_OF_USER: usize = 256;
+pub(super) const STAYING_OF_USER: usize = 256;

@@ -385,7 +385,6 @@ const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(3);
 const REST: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -479,7 +479,6 @@ const LIST_BYTES_MAX: usize = 64 << 20;
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

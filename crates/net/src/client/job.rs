@@ -187,7 +187,6 @@ impl<T> Submitted<T> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use std::time::Duration;
 

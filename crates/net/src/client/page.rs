@@ -270,7 +270,6 @@ const PAGE_BYTES_MAX: u64 = 1 << 20;
 const FETCH_MAX: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

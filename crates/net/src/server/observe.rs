@@ -178,6 +178,13 @@ impl Observer {
     }
 }
 
+/// Registers metrics, each with its name and help.
+macro_rules! register {
+    ($registry:ident, $($name:literal: $help:literal, $metric:expr;)+) => {
+        $($registry.register($name, $help, $metric.clone());)+
+    };
+}
+
 impl Metrics {
     fn new(audit: Option<&Arc<Figures>>) -> Self {
         let mut registry = Registry::with_prefix("oarlock");
@@ -202,21 +209,11 @@ impl Metrics {
             audit: audit.map(|figures| (Arc::clone(figures), Gauge::default())),
             registry: Registry::default(),
         };
-        registry.register(
-            "requests",
-            "Requests answered, by entry of the access list, operation, key and gRPC code",
-            metrics.requests.clone(),
-        );
-        registry.register(
-            "items",
-            "Items of answered requests, by entry of the access list, operation and gRPC code",
-            metrics.items.clone(),
-        );
-        registry.register(
-            "strangers",
-            "Calls of clients that no entry of the access list matches",
-            metrics.strangers.clone(),
-        );
+        register! { registry,
+            "requests": "Requests answered, by entry of the access list, operation, key and gRPC code", metrics.requests;
+            "items": "Items of answered requests, by entry of the access list, operation and gRPC code", metrics.items;
+            "strangers": "Calls of clients that no entry of the access list matches", metrics.strangers;
+        }
         registry.register_with_unit(
             "queue_wait",
             "Time from arrival to the start of work",
@@ -229,73 +226,25 @@ impl Metrics {
             Unit::Seconds,
             metrics.served.clone(),
         );
-        registry.register(
-            "batches",
-            "Batches given to a device, by number of requests: how full its lanes are",
-            metrics.batches.clone(),
-        );
-        registry.register(
-            "device_in_work",
-            "Requests that a device has and has not answered",
-            metrics.in_work.clone(),
-        );
-        registry.register(
-            "device_up",
-            "0 while a device is left alone because it failed or hangs",
-            metrics.up.clone(),
-        );
-        registry.register(
-            "device_failures",
-            "Failures of a device with keys of the server",
-            metrics.failures.clone(),
-        );
-        registry.register(
-            "waiting",
-            "Requests that no worker has begun",
-            metrics.waiting.clone(),
-        );
-        registry.register(
-            "unanswered",
-            "Requests that have not been answered",
-            metrics.unanswered.clone(),
-        );
-        registry.register(
-            "connections",
-            "Open connections",
-            metrics.connections.clone(),
-        );
-        registry.register(
-            "connections_refused",
-            "Connections refused, for their handshakes or for lack of a place",
-            metrics.refused.clone(),
-        );
-        registry.register(
-            "clients",
-            "Clients that have something here: a stream, a request, an unread reply",
-            metrics.clients.clone(),
-        );
-        registry.register("keys", "Keys that clients may use", metrics.keys.clone());
-        registry.register(
-            "keys_skipped",
-            "Files in directories of keys from which no key can be read, or whose id is taken",
-            metrics.keys_skipped.clone(),
-        );
+        register! { registry,
+            "batches": "Batches given to a device, by number of requests: how full its lanes are", metrics.batches;
+            "device_in_work": "Requests that a device has and has not answered", metrics.in_work;
+            "device_up": "0 while a device is left alone because it failed or hangs", metrics.up;
+            "device_failures": "Failures of a device with keys of the server", metrics.failures;
+            "waiting": "Requests that no worker has begun", metrics.waiting;
+            "unanswered": "Requests that have not been answered", metrics.unanswered;
+            "connections": "Open connections", metrics.connections;
+            "connections_refused": "Connections refused, for their handshakes or for lack of a place", metrics.refused;
+            "clients": "Clients that have something here: a stream, a request, an unread reply", metrics.clients;
+            "keys": "Keys that clients may use", metrics.keys;
+            "keys_skipped": "Files in directories of keys from which no key can be read, or whose id is taken", metrics.keys_skipped;
+        }
         if let Some((figures, up)) = &metrics.audit {
-            registry.register(
-                "audit_lines",
-                "Lines of the audit that are written",
-                figures.lines.clone(),
-            );
-            registry.register(
-                "audit_unwritten",
-                "Requests whose line of the audit could not be written",
-                figures.unwritten.clone(),
-            );
-            registry.register(
-                "audit_up",
-                "0 while lines of the audit cannot be written",
-                up.clone(),
-            );
+            register! { registry,
+                "audit_lines": "Lines of the audit that are written", figures.lines;
+                "audit_unwritten": "Requests whose line of the audit could not be written", figures.unwritten;
+                "audit_up": "0 while lines of the audit cannot be written", up;
+            }
         }
         Self {
             registry,

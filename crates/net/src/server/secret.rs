@@ -441,7 +441,6 @@ const VERSION_BYTES_MAX: usize = 256;
 const VERSIONS_MAX: usize = 64;
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::super::items::{Piece, of_secret};
     use super::super::key::Key;

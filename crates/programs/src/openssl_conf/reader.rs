@@ -471,7 +471,6 @@ const FILE_BYTES_MAX: u64 = 16 << 20;
 const INCLUDES_MAX: usize = 32;
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use std::process::Command;
 

@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used)]
-
 use ::age::{Identity as _, Recipient as _};
 use age_core::format::is_arbitrary_string;
 use sha2::{Digest as _, Sha256};

@@ -118,7 +118,6 @@ const TEXT_BYTES_MAX: u64 = 1 << 20;
 const FOLLOWING: u64 = 1 << 6 | 1 << 7;
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

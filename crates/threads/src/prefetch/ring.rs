@@ -310,7 +310,6 @@ impl Drop for Memory {
 
 const LINE_BYTES: usize = 64;
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use crate::pool::{Limits, Pool, Scheduling};

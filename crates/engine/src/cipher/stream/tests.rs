@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used)]
-
 use std::fmt;
 use std::sync::mpsc;
 

@@ -91,7 +91,6 @@ pub(crate) fn version(text: &str) -> Option<(u32, u32)> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use std::collections::HashSet;
 

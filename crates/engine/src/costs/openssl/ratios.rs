@@ -174,7 +174,6 @@ const POSSIBLE_MIN: u32 = 10;
 const POSSIBLE_MAX: u32 = 100_000;
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -336,7 +336,6 @@ const BLOCKS_MAX: usize = 16;
 const VALUE_BYTES_MAX: usize = 500;
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

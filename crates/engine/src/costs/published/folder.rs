@@ -413,7 +413,6 @@ const MAKING_MAX: Duration = Duration::from_secs(60);
 const UNREADABLE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use std::io::Write as _;
     use std::os::unix::fs::{PermissionsExt as _, symlink};

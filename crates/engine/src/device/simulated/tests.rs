@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used)]
-
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;

@@ -1,14 +1,15 @@
-#![allow(clippy::unwrap_used)]
-
 use std::time::{Duration, Instant};
 
 use super::*;
 use crate::costs::cost::{Cost, Machine};
 use crate::costs::live::LiveMachine;
-use crate::plan::ahead::{LOOKS_TO_PREFETCH, REQUESTS_PER_TIMED};
+use crate::plan::ahead::{LOOKS, REQUESTS_PER_TIMED};
 use crate::plan::cut::{PAGE, STRIPE_BYTES_MAX};
 use crate::plan::fan_out;
-use crate::plan::wake::STREAK_TO_WAKE;
+use crate::plan::wake::STREAK;
+
+const LOOKS_TO_PREFETCH: u32 = LOOKS.least as u32;
+const STREAK_TO_WAKE: u32 = STREAK.least as u32;
 
 /// A pool in a given state.
 #[derive(Default)]

@@ -1,6 +1,6 @@
 use cipher::{BlockModeDecrypt, BlockModeEncrypt, KeyIvInit};
 use inout::InOutBuf;
-use oarlock_kernels::batch::{TdesCbcStream, decrypt_tdes_cbc, dispatch, encrypt_tdes_cbc};
+use oarlock_kernels::batch::{TdesCbcStream, dispatch, encrypt_tdes_cbc};
 use oarlock_kernels::cpu::{Cpu, Feature};
 use oarlock_kernels::tdes::{Cbc, CbcBackend};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
@@ -31,6 +31,12 @@ fn oracle_decrypt(key: &[u8; 24], iv: [u8; 8], data: &mut [u8]) {
 
 type Batch = fn(CbcBackend, &mut [TdesCbcStream<'_>]);
 
+fn decrypt_each(backend: CbcBackend, streams: &mut [TdesCbcStream<'_>]) {
+    for TdesCbcStream { key, iv, data } in streams {
+        key.decrypt(backend, iv, data.reborrow());
+    }
+}
+
 /// Batches with so many streams that they fill no register, some, all, or more than all; each stream has its own key, and
 /// any length. In both directions, in place and from buffer to buffer.
 #[test]
@@ -48,7 +54,7 @@ fn batches_of_any_lengths() {
                 .collect();
             for (is_decryption, batch) in [
                 (false, encrypt_tdes_cbc as Batch),
-                (true, decrypt_tdes_cbc as Batch),
+                (true, decrypt_each as Batch),
             ] {
                 let mut expected = given.clone();
                 for ((key, iv), data) in keys.iter().zip(&ivs).zip(&mut expected) {
@@ -180,27 +186,25 @@ fn streams_side_by_side_in_one_buffer() {
 
 #[test]
 fn a_stream_that_is_not_whole_stops_all() {
-    for batch in [encrypt_tdes_cbc as Batch, decrypt_tdes_cbc as Batch] {
-        let key = Cbc::new(&[1; 24]);
-        let mut data = [[5; 24], [5; 24]];
-        let mut ivs = [[0; 8]; 2];
-        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            let [first, second] = &mut data;
-            let [one, two] = &mut ivs;
-            let stream = |iv, data| TdesCbcStream {
-                key: &key,
-                iv,
-                data,
-            };
-            let mut streams = [
-                stream(one, InOutBuf::from(&mut first[..])),
-                stream(two, InOutBuf::from(&mut second[..23])),
-            ];
-            batch(CbcBackend::preferred(Cpu::detect()), &mut streams);
-        }));
-        assert!(result.is_err());
-        assert_eq!((data, ivs), ([[5; 24]; 2], [[0; 8]; 2]));
-    }
+    let key = Cbc::new(&[1; 24]);
+    let mut data = [[5; 24], [5; 24]];
+    let mut ivs = [[0; 8]; 2];
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let [first, second] = &mut data;
+        let [one, two] = &mut ivs;
+        let stream = |iv, data| TdesCbcStream {
+            key: &key,
+            iv,
+            data,
+        };
+        let mut streams = [
+            stream(one, InOutBuf::from(&mut first[..])),
+            stream(two, InOutBuf::from(&mut second[..23])),
+        ];
+        encrypt_tdes_cbc(CbcBackend::preferred(Cpu::detect()), &mut streams);
+    }));
+    assert!(result.is_err());
+    assert_eq!((data, ivs), ([[5; 24]; 2], [[0; 8]; 2]));
 }
 
 #[test]
@@ -217,7 +221,7 @@ fn the_kernel_that_was_asked_for_ran() {
         ];
         for (is_decryption, batch) in [
             (false, encrypt_tdes_cbc as Batch),
-            (true, decrypt_tdes_cbc as Batch),
+            (true, decrypt_each as Batch),
         ] {
             let before = counters.map(|counter| counter.get());
             let (key, mut iv, mut data) = (Cbc::new(&[1; 24]), [0; 8], [0; 64]);

@@ -230,7 +230,6 @@ const AT_ONCE_SHORT: usize = 64;
 const AT_ONCE_LONG: usize = 1 << 14;
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use crate::tls::dtls::Outbound;

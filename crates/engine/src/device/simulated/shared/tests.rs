@@ -1,5 +1,4 @@
 //! The shared board in virtual time, and against threads that write arbitrary values to its memory.
-#![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
 

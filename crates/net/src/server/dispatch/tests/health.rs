@@ -1,6 +1,7 @@
 use super::super::state::{DeviceState, Driver, ShapeEntry};
 use super::super::task::Kind;
 use super::*;
+use oarlock_testing::until_some;
 
 #[test]
 fn what_a_device_fails_at_another_does_and_the_first_is_left_alone() {
@@ -62,21 +63,14 @@ fn a_device_that_is_well_again_is_taken_again() {
         is_refused = message.starts_with("out of order: moody");
     }
     *is_ill.lock().unwrap() = false;
-    let began = Instant::now();
-    loop {
+    let result = until_some("it is well again", || {
         let answers = send(&dispatcher, client, 7..8, MINUTE);
         dispatcher.enforce_deadlines();
-        if let Ok(result) = answers.recv_timeout(MINUTE).unwrap().1.outcome {
-            assert_eq!(bytes(result), power(7));
-            break;
-        }
-        assert!(began.elapsed() < MINUTE, "never well again");
-    }
+        answers.recv_timeout(MINUTE).unwrap().1.outcome.ok()
+    });
+    assert_eq!(bytes(result), power(7));
     // The answer is sent before the worker records its success.
-    while dispatcher.devices()[0].is_down {
-        assert!(began.elapsed() < MINUTE, "still left alone");
-        std::thread::yield_now();
-    }
+    until("it is in use again", || !dispatcher.devices()[0].is_down);
 }
 
 /// Sends requests one after the other, with the client's own numbers or the server's; returns the outcomes.
@@ -148,7 +142,7 @@ impl BlockingDevice for AllOrNothing {
 
 #[test]
 fn what_a_client_sent_shares_no_batch_with_the_servers_keys() {
-    let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
+    let gate = Gate::closed();
     let device = AllOrNothing(SoftwareDevice::new(), Arc::clone(&gate));
     let device = Arc::new(device);
     let dispatcher = Dispatcher::start(
@@ -184,7 +178,7 @@ fn what_a_client_sent_shares_no_batch_with_the_servers_keys() {
 
 #[test]
 fn a_clients_numbers_that_hang_stop_one_device_and_blame_none() {
-    let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
+    let gate = Gate::closed();
     let (held, calls) = (Arc::clone(&gate), Arc::new(AtomicUsize::new(0)));
     let counted = Arc::clone(&calls);
     // The first device to receive a request never returns.
@@ -206,20 +200,15 @@ fn a_clients_numbers_that_hang_stop_one_device_and_blame_none() {
     let client = dispatcher.add_client(1);
     let (one, hanging) = submissions_of(Origin::Client, 1..2, MINUTE);
     dispatcher.admit(client, one);
-    let began = Instant::now();
-    while calls.load(Ordering::SeqCst) == 0 {
-        assert!(began.elapsed() < MINUTE, "never begun");
-        std::thread::yield_now();
-    }
+    until("it has begun", || calls.load(Ordering::SeqCst) > 0);
     let others = send(&dispatcher, client, 0..50, MINUTE);
-    while dispatcher.unanswered() > 1 {
-        assert!(began.elapsed() < MINUTE, "{} left", dispatcher.unanswered());
+    until("one is left", || {
         dispatcher.enforce_deadlines();
         for status in dispatcher.devices() {
             assert!(!status.is_down && status.failures == 0, "{status:?}");
         }
-        std::thread::sleep(Duration::from_millis(1));
-    }
+        dispatcher.unanswered() <= 1
+    });
     assert_all_right(&others, 50);
     assert!(hanging.try_recv().is_err(), "it was tried elsewhere");
     gate.open();
@@ -228,12 +217,7 @@ fn a_clients_numbers_that_hang_stop_one_device_and_blame_none() {
 
 #[test]
 fn what_hangs_in_a_device_is_done_by_another_and_answered_once() {
-    let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
-    let held = Arc::clone(&gate);
-    let hangs = move || {
-        held.pass();
-        None
-    };
+    let (gate, hangs) = Gate::held();
     let bounds = Bounds {
         hang: Duration::from_millis(20),
         ..BOUNDS
@@ -241,34 +225,29 @@ fn what_hangs_in_a_device_is_done_by_another_and_answered_once() {
     let drivers = vec![driver("hanging", 2, hangs), driver("good", 1, || None)];
     let dispatcher = Dispatcher::start(drivers, bounds).unwrap();
     let client = dispatcher.add_client(1);
-    let began = Instant::now();
     let mut answers = Vec::new();
-    // Send until the hanging device has taken some.
-    while dispatcher.devices()[0].in_work == 0 {
-        assert!(began.elapsed() < MINUTE, "it never takes any");
+    until("the hanging device takes some", || {
         answers.push(send(&dispatcher, client, 0..50, MINUTE));
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    while dispatcher.unanswered() > 0 {
-        assert!(began.elapsed() < MINUTE, "{} left", dispatcher.unanswered());
+        dispatcher.devices()[0].in_work > 0
+    });
+    until("all are answered", || {
         dispatcher.enforce_deadlines();
-        std::thread::sleep(Duration::from_millis(1));
-    }
+        dispatcher.unanswered() == 0
+    });
     assert!(dispatcher.devices()[0].is_down);
     // Late results are discarded.
     gate.open();
     for answers in &answers {
         assert_all_right(answers, 50);
     }
-    while dispatcher.devices()[0].in_work > 0 {
-        assert!(began.elapsed() < MINUTE, "the workers never come back");
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    until("the workers come back", || {
+        dispatcher.devices()[0].in_work == 0
+    });
 }
 
 #[test]
 fn what_hangs_and_then_fails_is_answered_where_nobody_else_can() {
-    let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
+    let gate = Gate::closed();
     let held = Arc::clone(&gate);
     let hangs_then_fails = move || {
         held.pass();
@@ -281,12 +260,10 @@ fn what_hangs_and_then_fails_is_answered_where_nobody_else_can() {
     let dispatcher = Dispatcher::start(vec![driver("only", 1, hangs_then_fails)], bounds).unwrap();
     let client = dispatcher.add_client(1);
     let answers = send(&dispatcher, client, 1..2, MINUTE);
-    let began = Instant::now();
-    while !dispatcher.devices()[0].is_down {
-        assert!(began.elapsed() < MINUTE, "never found to hang");
+    until("it is found to hang", || {
         dispatcher.enforce_deadlines();
-        std::thread::sleep(Duration::from_millis(1));
-    }
+        dispatcher.devices()[0].is_down
+    });
     gate.open();
     let (_, answered) = answers.recv_timeout(MINUTE).unwrap();
     assert_eq!(answered.outcome.unwrap_err().code, Code::Unavailable);
@@ -296,7 +273,7 @@ fn what_hangs_and_then_fails_is_answered_where_nobody_else_can() {
 #[test]
 fn a_trial_that_hangs_does_not_keep_a_device_from_the_next_one() {
     // The first two of four workers never return.
-    let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
+    let gate = Gate::closed();
     let (held, calls) = (Arc::clone(&gate), AtomicUsize::new(0));
     let hangs_twice = move || {
         if calls.fetch_add(1, Ordering::Relaxed) < 2 {
@@ -310,20 +287,14 @@ fn a_trial_that_hangs_does_not_keep_a_device_from_the_next_one() {
     };
     let dispatcher = Dispatcher::start(vec![driver("only", 4, hangs_twice)], bounds).unwrap();
     let client = dispatcher.add_client(1);
-    let began = Instant::now();
-    let mut served = false;
-    while !served {
-        assert!(began.elapsed() < MINUTE, "never tried again");
+    until("it is tried again", || {
         let answers = send(&dispatcher, client, 7..8, Duration::from_millis(50));
-        let answered = loop {
+        let answered = until_some("an answer", || {
             dispatcher.enforce_deadlines();
-            if let Ok((_, answered)) = answers.recv_timeout(Duration::from_millis(1)) {
-                break answered;
-            }
-            assert!(began.elapsed() < MINUTE, "never answered");
-        };
-        served = answered.outcome.is_ok();
-    }
+            answers.try_recv().ok()
+        });
+        answered.1.outcome.is_ok()
+    });
     gate.open();
 }
 

@@ -112,12 +112,7 @@ fn parts(
 /// A client with many parts and one with a signature share a worker. The signature waits for one part, not for the batch.
 #[test]
 fn a_batch_delays_others_by_one_part() {
-    let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
-    let held = Arc::clone(&gate);
-    let hangs = move || {
-        held.pass();
-        None
-    };
+    let (gate, hangs) = Gate::held();
     let dispatcher = Dispatcher::start(vec![host("one", 1, hangs)], BOUNDS).unwrap();
     let [greedy, modest] = [(); 2].map(|()| dispatcher.add_client(1));
     let power = send(&dispatcher, greedy, 5..6, MINUTE);
@@ -139,12 +134,7 @@ fn a_batch_delays_others_by_one_part() {
 /// Two clients of one weight get equal time, though one sends a hundred times as many items in a request.
 #[test]
 fn items_are_paid_for_by_their_time() {
-    let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
-    let held = Arc::clone(&gate);
-    let hangs = move || {
-        held.pass();
-        None
-    };
+    let (gate, hangs) = Gate::held();
     let dispatcher = Dispatcher::start(vec![host("one", 1, hangs)], BOUNDS).unwrap();
     let [many, few] = [(); 2].map(|()| dispatcher.add_client(1));
     let power = send(&dispatcher, many, 5..6, MINUTE);
@@ -201,12 +191,7 @@ fn without_a_device_of_this_machine_they_are_refused() {
 /// The pieces of a request enter together or not at all, however little room is missing.
 #[test]
 fn the_pieces_of_a_request_are_admitted_together_or_not_at_all() {
-    let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
-    let held = Arc::clone(&gate);
-    let hangs = move || {
-        held.pass();
-        None
-    };
+    let (gate, hangs) = Gate::held();
     let bounds = Bounds {
         waiting_max: 40,
         per_client_max: 30,
@@ -215,7 +200,7 @@ fn the_pieces_of_a_request_are_admitted_together_or_not_at_all() {
     let dispatcher = Dispatcher::start(vec![driver("slow", 1, hangs)], bounds).unwrap();
     let [held_up, greedy, other] = [(); 3].map(|()| dispatcher.add_client(1));
     let first = send(&dispatcher, held_up, 1..2, MINUTE);
-    oarlock_testing::until("the device has it", || dispatcher.waiting() == 0);
+    until("the device has it", || dispatcher.waiting() == 0);
     let is_over = Arc::default();
 
     // More than the server ever admits, which a pause does not change, and more than the client has left.
@@ -243,7 +228,7 @@ fn the_pieces_of_a_request_are_admitted_together_or_not_at_all() {
     assert_all_right(&answers, 20);
     // One that fits into an empty queue is admitted there.
     let (whole, answers) = request_of(0..30, &is_over);
-    oarlock_testing::until("an empty queue", || dispatcher.unanswered() == 0);
+    until("an empty queue", || dispatcher.unanswered() == 0);
     assert_eq!(dispatcher.admit(greedy, [whole]), None);
     assert_all_right(&answers, 30);
 }
@@ -251,7 +236,7 @@ fn the_pieces_of_a_request_are_admitted_together_or_not_at_all() {
 /// Once a request is answered, no device computes what is left of it, and it takes no room in the queue.
 #[test]
 fn the_pieces_of_an_answered_request_leave_the_queue() {
-    let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
+    let gate = Gate::closed();
     let (held, computed) = (Arc::clone(&gate), Arc::new(AtomicUsize::new(0)));
     let count = Arc::clone(&computed);
     let hangs = move || {
@@ -262,7 +247,7 @@ fn the_pieces_of_an_answered_request_leave_the_queue() {
     let dispatcher = Dispatcher::start(vec![driver("slow", 1, hangs)], BOUNDS).unwrap();
     let client = dispatcher.add_client(1);
     let first = send(&dispatcher, client, 1..2, MINUTE);
-    oarlock_testing::until("the device has it", || dispatcher.waiting() == 0);
+    until("the device has it", || dispatcher.waiting() == 0);
     let [swept, skipped] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
     let (whole, _swept) = request_of(0..100, &swept);
     dispatcher.admit(client, [whole]);
@@ -300,12 +285,12 @@ fn a_machine_that_fails_at_an_item_is_a_device_that_fails() {
     assert_eq!(answered.outcome, Ok(Output::Items(vec![item().unwrap()])));
     assert_eq!(tries.load(Ordering::Relaxed), 2);
     let failures = || -> u64 { dispatcher.devices().iter().map(|it| it.failures).sum() };
-    oarlock_testing::until("a failure is counted", || failures() == 1);
+    until("a failure is counted", || failures() == 1);
     // Without a device that succeeds, its client may try another server.
     let answers = one(&dispatcher, client, Duration::ZERO, || Err(MachineFailed));
     let refusal = answers.recv_timeout(MINUTE).unwrap().outcome.unwrap_err();
     assert_eq!(refusal.code, Code::Unavailable);
-    oarlock_testing::until("two more", || failures() == 3);
+    until("two more", || failures() == 3);
 }
 
 /// A panic in a computation fails that computation alone: no other device tries it, it counts against none, and its worker
@@ -333,7 +318,7 @@ fn a_panic_fails_a_part_and_no_worker() {
         assert!(message.contains("do not repeat it"), "{message}");
     }
     assert_eq!(tries.load(Ordering::Relaxed), 5);
-    oarlock_testing::until("an idle device", || dispatcher.devices()[0].in_work == 0);
+    until("an idle device", || dispatcher.devices()[0].in_work == 0);
     let status = &dispatcher.devices()[0];
     assert!(status.failures == 0 && !status.is_down, "{status:?}");
     panics.store(true, Ordering::Relaxed);
@@ -341,7 +326,7 @@ fn a_panic_fails_a_part_and_no_worker() {
     let refusal = answers.recv_timeout(MINUTE).unwrap().1.outcome.unwrap_err();
     assert_eq!(refusal.code, Code::Unavailable);
     panics.store(false, Ordering::Relaxed);
-    oarlock_testing::until("a failure", || dispatcher.devices()[0].failures == 1);
+    until("a failure", || dispatcher.devices()[0].failures == 1);
 
     // What receives an answer may panic, too.
     let (mut pieces, _) = submissions(3..4, MINUTE);
@@ -360,7 +345,7 @@ fn what_is_not_computed_makes_no_device_well() {
     let dispatcher = Dispatcher::start(vec![host("one", 1, || None)], BOUNDS).unwrap();
     let client = dispatcher.add_client(1);
     let is_down = || {
-        oarlock_testing::until("an idle device", || dispatcher.devices()[0].in_work == 0);
+        until("an idle device", || dispatcher.devices()[0].in_work == 0);
         dispatcher.devices()[0].is_down
     };
     while !is_down() {
@@ -398,7 +383,7 @@ fn what_is_not_computed_makes_no_device_well() {
 /// waiting on a device of one worker.
 #[test]
 fn an_item_that_cannot_be_cut_keeps_nobody_waiting() {
-    let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
+    let gate = Gate::closed();
     let dispatcher = Dispatcher::start(vec![host("one", 1, || None)], BOUNDS).unwrap();
     let [slow, modest] = [(); 2].map(|()| dispatcher.add_client(1));
     let held = Arc::clone(&gate);
@@ -411,7 +396,7 @@ fn an_item_that_cannot_be_cut_keeps_nobody_waiting() {
             item()
         },
     );
-    oarlock_testing::until("a worker has it", || dispatcher.waiting() == 0);
+    until("a worker has it", || dispatcher.waiting() == 0);
     let made = signatures(&dispatcher, modest, &key(), 0..3);
     for _ in 0..3 {
         assert!(made.recv_timeout(MINUTE).unwrap().1.outcome.is_ok());

@@ -61,7 +61,7 @@ fn long(requests: usize, bytes: usize) -> (Vec<Submission>, mpsc::Receiver<Answe
 fn long_requests_keep_no_short_one_waiting() {
     for (workers, is_host) in [(1, true), (2, true), (2, false), (4, false)] {
         for bytes in [1024, 512] {
-            let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
+            let gate = Gate::closed();
             let driver = DeviceWorkers {
                 device: Arc::new(Gated(Arc::clone(&gate), SoftwareDevice::new())),
                 workers,
@@ -72,7 +72,7 @@ fn long_requests_keep_no_short_one_waiting() {
             let (submissions, answers) = long(3 * workers, bytes);
             dispatcher.admit(hostile, submissions);
             let has_begun = || dispatcher.waiting() < 3 * workers;
-            oarlock_testing::until("a long request in work", has_begun);
+            until("a long request in work", has_begun);
             for exponent in 0..20 {
                 let answer = send(&dispatcher, victim, exponent..exponent + 1, MINUTE);
                 let what = format!("{workers} workers, {is_host}, {bytes} bytes");

@@ -104,12 +104,7 @@ fn without_a_device_of_this_machine_they_are_refused() {
 /// Signatures that queue up while the only worker is held up are then taken several at once.
 #[test]
 fn several_that_wait_are_taken_at_once() {
-    let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
-    let held = Arc::clone(&gate);
-    let hangs = move || {
-        held.pass();
-        None
-    };
+    let (gate, hangs) = Gate::held();
     let dispatcher = Dispatcher::start(vec![host("one", 1, hangs)], BOUNDS).unwrap();
     let client = dispatcher.add_client(1);
     let power = send(&dispatcher, client, 5..6, MINUTE);
