@@ -226,6 +226,28 @@ async fn servers_that_share_a_folder_lose_no_version() {
     served.server.stop().await;
 }
 
+/// Where a file system cannot rename without replacing, a crash in between leaves both names.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_with_both_names_after_a_crash_is_enabled_and_disabled() {
+    let served = Served::start().await;
+    let made = served.create("web", KeyType::P256).await.unwrap();
+    let (enabled, disabled) = (
+        served.keys().join("web.pem"),
+        served.keys().join("web.pem.disabled"),
+    );
+    for _ in 0..2 {
+        fs::hard_link(&enabled, &disabled).unwrap();
+        served.admin.enable_key("web", OPTIONS).await.unwrap();
+        assert!(enabled.exists() && !disabled.exists());
+        let signature = sign(&served.user, "web", SCHEME).await.unwrap();
+        assert!(is_by(&made.public_key, SCHEME, &signature));
+    }
+    fs::hard_link(&enabled, &disabled).unwrap();
+    served.admin.disable_key("web", OPTIONS).await.unwrap();
+    served.admin.enable_key("web", OPTIONS).await.unwrap();
+    served.server.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_crash_left_is_removed_at_the_start() {
     let home = Home::new(&["admin", "user", "tenant"]);
