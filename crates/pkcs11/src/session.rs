@@ -156,7 +156,7 @@ impl Session {
     }
 
     fn key(&self, handle: CK_OBJECT_HANDLE, class: CK_OBJECT_CLASS) -> Result<Arc<Key>, CK_RV> {
-        let objects = self.objects();
+        let objects = self.token.latest();
         let object = objects
             .get(handle, self.token.sight())
             .ok_or(CKR_KEY_HANDLE_INVALID)?;
@@ -193,7 +193,7 @@ impl Session {
     pub(crate) fn find_begin(&self, template: &[(CK_ATTRIBUTE_TYPE, &[u8])]) -> Result<(), CK_RV> {
         let mut active = self.active();
         free(&active.found)?;
-        let found = self.objects().find(template, self.token.sight());
+        let found = self.token.latest().find(template, self.token.sight());
         begin(&mut active.found, found.into_iter());
         Ok(())
     }

@@ -2,7 +2,6 @@
 
 use std::ffi::c_void;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use cryptoki_sys::*;
 use oarlock_engine::fill_random;
@@ -134,6 +133,7 @@ functions! {
     C_GetTokenInfo(slot: CK_SLOT_ID, to: *mut CK_TOKEN_INFO) {
         let library = library()?;
         let token = library.token(slot)?;
+        let sessions = token.sessions();
         let login = match token.has_pin() {
             true => CKF_LOGIN_REQUIRED | CKF_USER_PIN_INITIALIZED,
             false => 0,
@@ -145,9 +145,9 @@ functions! {
             serialNumber: padded(&format!("{:016}", slot + 1)),
             flags: CKF_TOKEN_INITIALIZED | CKF_WRITE_PROTECTED | CKF_RNG | login,
             ulMaxSessionCount: SESSIONS_MAX as CK_ULONG,
-            ulSessionCount: token.sessions.load(Ordering::Acquire) as CK_ULONG,
+            ulSessionCount: sessions.all as CK_ULONG,
             ulMaxRwSessionCount: SESSIONS_MAX as CK_ULONG,
-            ulRwSessionCount: token.writing_sessions.load(Ordering::Acquire) as CK_ULONG,
+            ulRwSessionCount: sessions.writing as CK_ULONG,
             ulMaxPinLen: PIN_BYTES_MAX as CK_ULONG,
             ulMinPinLen: 1,
             ulTotalPublicMemory: CK_UNAVAILABLE_INFORMATION,
