@@ -167,6 +167,12 @@ impl Session {
         }
     }
 
+    /// Returns the arguments of a call. If they are refused, the operation of this kind ends (PKCS#11 3.0, 5.13.2 and others:
+    /// a call ends it unless the buffer is too small, or it only asks for a length).
+    pub(crate) fn given<T>(&self, kind: CK_FLAGS, argument: Result<T, CK_RV>) -> Result<T, CK_RV> {
+        argument.inspect_err(|_| self.cancel(kind))
+    }
+
     /// Cancels the operations of some kinds.
     pub(crate) fn cancel(&self, flags: CK_FLAGS) {
         let mut active = self.active();

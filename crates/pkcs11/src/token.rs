@@ -16,7 +16,7 @@ use crate::attributes::{self, Certificate};
 use crate::config::TokenConfig;
 use crate::files::{self, Files, Seen};
 use crate::key::Key;
-use crate::objects::{HANDLE_BITS, Object, Objects, Sight};
+use crate::objects::{Attributes, HANDLE_BITS, Object, Objects, Sight};
 use crate::report::tell;
 
 /// A token, which is always in its slot.
@@ -301,16 +301,17 @@ impl Token {
         handles: &mut HashMap<Vec<u8>, CK_OBJECT_HANDLE>,
     ) -> Vec<Object> {
         let mut objects = Vec::new();
-        let mut add = |class, label: &str, bytes: &[u8], attributes, key| {
+        let mut add = |class, label: &str, bytes: &[u8], mut of: Attributes, key| {
             let next = handles.len() as CK_OBJECT_HANDLE + 1;
             let identity = attributes::identity(class, label, bytes);
+            of.bytes(CKA_UNIQUE_ID, attributes::hex(&identity)).sort();
             let handle = *handles
                 .entry(identity)
                 .or_insert((self.slot + 1) << HANDLE_BITS | next);
             objects.push(Object {
                 handle,
                 class,
-                attributes,
+                attributes: of,
                 key,
             });
         };

@@ -50,6 +50,17 @@ fn each_attribute_has_its_own_fate() {
         (&buffers[0][..4], &buffers[2][..]),
         (&b"rsa\0"[..], &[1][..])
     );
+    // One object has its unique ID.
+    let (code, lengths, buffers) = ask(key, &[(CKA_UNIQUE_ID, 64)]);
+    assert_eq!((code, lengths), (CKR_OK, vec![64]));
+    let mut template = bytes(CKA_UNIQUE_ID, &buffers[0]);
+    let code = call!(module, C_FindObjectsInit, session, &mut template, 1);
+    assert_eq!(code, CKR_OK);
+    let (mut handles, mut count) = ([0; 9], 0);
+    let places = handles.as_mut_ptr();
+    let code = call!(module, C_FindObjects, session, places, 9, &mut count);
+    assert_eq!((code, count, handles[0]), (CKR_OK, 1, key));
+    assert_eq!(call!(module, C_FindObjectsFinal, session), CKR_OK);
     let (code, lengths, buffers) = ask(key, &[(CKA_PRIME_1, 500), (CKA_LABEL, 10)]);
     assert_eq!((code, lengths), (CKR_ATTRIBUTE_SENSITIVE, vec![none, 3]));
     assert_eq!(
