@@ -25,7 +25,7 @@ pub(super) struct Site {
 }
 
 impl Site {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self::of(Home::new())
     }
 
@@ -299,7 +299,7 @@ impl Drop for Relay {
 pub(super) struct Program(Child);
 
 impl Program {
-    fn start(command: &mut Command, port: u16) -> Self {
+    pub(super) fn start(command: &mut Command, port: u16) -> Self {
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(Stdio::null());
         let mut program = Self(command.spawn().unwrap());
@@ -686,7 +686,7 @@ async def ask(room):
     async with room:
         try:
             reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname="localhost")
-            writer.write(b"GET / HTTP/1.0\r\n\r\n")
+            writer.write(b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n")
             answer = await reader.read()
             writer.close()
             return not answer.endswith(b"hello")
