@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -72,16 +72,28 @@ fn put(
     named
 }
 
-/// Renames a file. The new name must not exist.
+/// Renames a file. The new name must not exist, unless it is another name of the same file.
 pub(crate) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
-    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+    let renamed = match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         // Not every file system supports this.
         Err(Errno::INVAL | Errno::NOSYS) => {
-            fs::hard_link(from, to)?;
+            fs::hard_link(from, to).and_then(|()| fs::remove_file(from))
+        }
+        other => other.map_err(io::Error::from),
+    };
+    match renamed {
+        // A crash between the two steps left both names.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && are_one(from, to)? => {
             fs::remove_file(from)
         }
-        other => Ok(other?),
+        other => other,
     }
+}
+
+/// Whether two names are those of one file. A link that names the other is a file of its own.
+fn are_one(one: &Path, other: &Path) -> io::Result<bool> {
+    let (one, other) = (fs::symlink_metadata(one)?, fs::symlink_metadata(other)?);
+    Ok((one.dev(), one.ino()) == (other.dev(), other.ino()))
 }
 
 /// Waits until the names in a folder are on disk.
@@ -114,6 +126,12 @@ mod tests {
         fs::write(&other, "").unwrap();
         let refused = rename_new(&path, &other).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        // A crash left both names of a file.
+        let both = folder.path().join("both");
+        fs::hard_link(&path, &both).unwrap();
+        rename_new(&path, &both).unwrap();
+        assert!(!path.exists());
+        rename_new(&both, &path).unwrap();
         // A name that no file can have.
         assert!(replace(&folder.path().join("a".repeat(300)), b"", 0o600).is_err());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);

@@ -157,6 +157,12 @@ pub(crate) fn identity(class: CK_OBJECT_CLASS, label: &str, bytes: &[u8]) -> Vec
     finished(of)
 }
 
+/// Returns bytes as a text.
+pub(crate) fn hex(bytes: &[u8]) -> Vec<u8> {
+    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    digits.into_bytes()
+}
+
 fn common(of: &mut Attributes, class: CK_OBJECT_CLASS, label: &str, is_private: bool) {
     of.number(CKA_CLASS, class)
         .truth(CKA_TOKEN, true)

@@ -1,9 +1,10 @@
 //! Keys and certificates of a directory.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use oarlock::keys::PrivateKey;
 use rustls_pki_types::CertificateDer;
@@ -23,7 +24,38 @@ pub(crate) struct Files {
 }
 
 /// The state of a directory: it is read again if that differs.
-pub(crate) type Seen = Vec<(PathBuf, u64, Option<SystemTime>)>;
+pub(crate) type Seen = Vec<(PathBuf, Option<Stamp>)>;
+
+/// What tells a version of a file from another one: the length and the time of the last change of its content may agree.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Stamp {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    /// Returns the stamp of a file that has not changed for a while. `None` for a younger one: file times advance in ticks
+    /// of up to 10 ms, so another change could leave the same time.
+    fn settled(status: &Metadata) -> Option<Self> {
+        let changed = Duration::from_secs(u64::try_from(status.ctime()).ok()?);
+        let age = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH + changed);
+        (age.ok()? > YOUNG).then(|| Self {
+            device: status.dev(),
+            inode: status.ino(),
+            bytes: status.size(),
+            modified: (status.mtime(), status.mtime_nsec()),
+            changed: (status.ctime(), status.ctime_nsec()),
+        })
+    }
+}
+
+/// Whether a directory has not changed.
+pub(crate) fn are_same(now: &Seen, before: &Seen) -> bool {
+    now == before && now.iter().all(|(_, stamp)| stamp.is_some())
+}
 
 /// Returns the files of a directory, in the order of their names.
 pub(crate) fn look(directory: &Path) -> io::Result<Seen> {
@@ -39,7 +71,7 @@ pub(crate) fn look(directory: &Path) -> io::Result<Seen> {
             continue;
         };
         if status.is_file() && status.len() <= FILE_BYTES_MAX {
-            seen.push((path, status.len(), status.modified().ok()));
+            seen.push((path, Stamp::settled(&status)));
         }
         if seen.len() > FILES_MAX {
             return Err(io::Error::other(format!(
@@ -54,7 +86,7 @@ pub(crate) fn look(directory: &Path) -> io::Result<Seen> {
 /// Reads files. What is neither a key nor a certificate is left out; a key that cannot be used is reported.
 pub(crate) fn read(seen: &Seen) -> Files {
     let mut files = Files::default();
-    for (path, ..) in seen {
+    for (path, _) in seen {
         let text = match text_of(path) {
             Ok(text) => text,
             Err(error) => {
@@ -148,3 +180,4 @@ fn text_of(path: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
 const CERTIFICATE_END: &[u8] = b"-----END CERTIFICATE-----";
 const FILE_BYTES_MAX: u64 = 256 << 10;
 const FILES_MAX: usize = 10_000;
+const YOUNG: Duration = Duration::from_secs(2);

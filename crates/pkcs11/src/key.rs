@@ -1,6 +1,7 @@
 //! A private key, here or behind a relay, with its public half.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use cryptoki_sys::*;
 use oarlock::keys::{
@@ -11,6 +12,7 @@ use oarlock::{Accelerator, Error};
 use oarlock_engine::ec::{EcPrivateKey, EcPublicKey, SIGNATURE_BYTES_MAX};
 use oarlock_local::relay::{
     LastingClient, ListedKey, NoAnswer, Operation, Question, Rights, Scheme as RelayScheme,
+    public_key_digest,
 };
 use zeroize::Zeroizing;
 
@@ -35,6 +37,10 @@ enum Private {
     Relay {
         relay: Arc<LastingClient>,
         key_id: String,
+        /// The digest of the public half: the server refuses to use another key of that name.
+        digest: [u8; 32],
+        /// Set when the list of keys may have changed.
+        is_stale: Arc<AtomicBool>,
     },
 }
 
@@ -64,7 +70,8 @@ impl Key {
     pub(crate) fn behind(
         accelerator: &Accelerator,
         relay: &Arc<LastingClient>,
-        key: ListedKey,
+        is_stale: &Arc<AtomicBool>,
+        key: &ListedKey,
     ) -> Result<Self, Error> {
         let public = PublicKey::from_bytes(&key.public_key)?;
         Ok(Self {
@@ -73,7 +80,9 @@ impl Key {
             public: accelerator.public_key(&public),
             private: Private::Relay {
                 relay: Arc::clone(relay),
-                key_id: key.key_id,
+                key_id: key.key_id.clone(),
+                digest: public_key_digest(&public),
+                is_stale: Arc::clone(is_stale),
             },
         })
     }
@@ -159,7 +168,8 @@ impl Key {
             (Signing::Ecdsa(_), Private::Relay { .. }) => {
                 let curve = self.curve()?;
                 let operation = Operation::sign_ecdsa(curve, data).ok_or(CKR_DATA_LEN_RANGE)?;
-                // A wrong signature reveals nothing: the server draws a new nonce for each.
+                // A wrong signature reveals nothing: the server draws a new nonce for each. It refuses to sign with another
+                // key than this one.
                 ecdsa::to_fixed(curve, &self.asked(operation)?).ok_or_else(|| self.wrong())
             }
             (Signing::Ed25519, Private::Here { key, .. }) => {
@@ -346,16 +356,27 @@ impl Key {
     }
 
     fn asked(&self, operation: Operation) -> Result<Zeroizing<Vec<u8>>, CK_RV> {
-        let Private::Relay { relay, key_id } = &self.private else {
+        let Private::Relay {
+            relay,
+            key_id,
+            digest,
+            is_stale,
+        } = &self.private
+        else {
             return Err(CKR_FUNCTION_FAILED);
         };
         let question = Question {
             key_id: key_id.clone(),
+            public_key: Some(*digest),
             operation,
         };
         relay.ask(&question).map_err(|error| {
             let why = match error {
-                NoAnswer::Refused(why) => why,
+                NoAnswer::Refused(why) => {
+                    // The key may have been replaced, disabled or forbidden.
+                    is_stale.store(true, Ordering::Release);
+                    why
+                }
                 error => format!("{}: {error}", relay.path().display()),
             };
             tell(&format!("{}: {why}", self.name()));

@@ -13,7 +13,6 @@ use crate::token::Token;
 
 /// The state between C_Initialize and C_Finalize.
 pub(crate) struct Library {
-    pub(crate) accelerator: Accelerator,
     pub(crate) tokens: Vec<Arc<Token>>,
     sessions: Sessions,
     open: AtomicUsize,
@@ -39,9 +38,9 @@ impl Library {
             CKR_GENERAL_ERROR
         })?;
         let tokens = config.tokens.into_iter().zip(0..);
-        let tokens = tokens.map(|(token, slot)| Arc::new(Token::new(slot, token)));
+        let tokens =
+            tokens.map(|(token, slot)| Arc::new(Token::new(slot, token, accelerator.clone())));
         Ok(Self {
-            accelerator,
             tokens: tokens.collect(),
             sessions: Sessions::new(),
             open: AtomicUsize::new(0),
@@ -66,16 +65,13 @@ impl Library {
         if flags & CKF_SERIAL_SESSION == 0 {
             return Err(CKR_SESSION_PARALLEL_NOT_SUPPORTED);
         }
-        token.refresh(&self.accelerator)?;
+        token.refresh()?;
         if self.open.fetch_add(1, Ordering::Relaxed) >= SESSIONS_MAX {
             self.open.fetch_sub(1, Ordering::Relaxed);
             return Err(CKR_SESSION_COUNT);
         }
         let session = Session::new(Arc::clone(token), flags);
-        token.sessions.fetch_add(1, Ordering::AcqRel);
-        if session.is_writing() {
-            token.writing_sessions.fetch_add(1, Ordering::AcqRel);
-        }
+        token.opened(session.is_writing());
         Ok(self.sessions.open(session))
     }
 
@@ -96,15 +92,8 @@ impl Library {
         self.tokens.iter().for_each(|token| token.close());
     }
 
-    /// Counts a session that was closed. With its last session a token forgets that the user logged in.
     fn closed(&self, session: &Session) {
-        let token = &session.token;
         self.open.fetch_sub(1, Ordering::Relaxed);
-        if session.is_writing() {
-            token.writing_sessions.fetch_sub(1, Ordering::AcqRel);
-        }
-        if token.sessions.fetch_sub(1, Ordering::AcqRel) == 1 {
-            let _ = token.log_out();
-        }
+        session.token.closed(session.is_writing());
     }
 }

@@ -156,7 +156,7 @@ impl Session {
     }
 
     fn key(&self, handle: CK_OBJECT_HANDLE, class: CK_OBJECT_CLASS) -> Result<Arc<Key>, CK_RV> {
-        let objects = self.objects();
+        let objects = self.token.latest();
         let object = objects
             .get(handle, self.token.sight())
             .ok_or(CKR_KEY_HANDLE_INVALID)?;
@@ -165,6 +165,12 @@ impl Session {
             true => Ok(Arc::clone(key)),
             false => Err(CKR_KEY_FUNCTION_NOT_PERMITTED),
         }
+    }
+
+    /// Returns the arguments of a call. If they are refused, the operation of this kind ends (PKCS#11 3.0, 5.13.2 and others:
+    /// a call ends it unless the buffer is too small, or it only asks for a length).
+    pub(crate) fn given<T>(&self, kind: CK_FLAGS, argument: Result<T, CK_RV>) -> Result<T, CK_RV> {
+        argument.inspect_err(|_| self.cancel(kind))
     }
 
     /// Cancels the operations of some kinds.
@@ -193,7 +199,7 @@ impl Session {
     pub(crate) fn find_begin(&self, template: &[(CK_ATTRIBUTE_TYPE, &[u8])]) -> Result<(), CK_RV> {
         let mut active = self.active();
         free(&active.found)?;
-        let found = self.objects().find(template, self.token.sight());
+        let found = self.token.latest().find(template, self.token.sight());
         begin(&mut active.found, found.into_iter());
         Ok(())
     }

@@ -35,6 +35,8 @@ impl<K> Remote<K> {
     ) -> Result<Zeroizing<Vec<u8>>, String> {
         let question = Question {
             key_id: self.key_id.clone(),
+            // Every answer is verified.
+            public_key: None,
             operation,
         };
         provider.signer.ask(&question)

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use oarlock::keys;
 use oarlock::keys::KeyType;
 use oarlock::rsa::{EncryptionScheme, Hash};
-use oarlock_local::relay::{Allowed, ListedKey, Operation, Question, Relay, Reply, Rights, Scheme};
+use oarlock_local::relay::{
+    Allowed, KeyList, ListedKey, Operation, Question, Relay, Reply, Rights, Scheme,
+};
 use oarlock_net::client::{CallOptions, Client, Operation as Request};
 use oarlock_net::proto;
 use rustix::process::geteuid;
@@ -58,7 +60,7 @@ Examples:
   sudo oarlock run --relay -- nginx";
 
 /// The list of keys from the server, or the reason why there is none.
-type List = Result<Vec<proto::Key>, String>;
+type List = Result<KeyList, String>;
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let fail = |error: oarlock_local::Error| Failure::new(error.to_string());
@@ -115,16 +117,17 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
                 let mut kept = list.lock().await;
                 let is_old = |(at, _): &(Instant, _)| at.elapsed() >= LISTS_APART;
                 if kept.as_ref().is_none_or(is_old) {
-                    let made = client.list_keys().await.map_err(|error| error.message);
+                    let made = client.list_keys().await;
+                    let made = made
+                        .map(|keys| KeyList::new(keys.into_iter().map(listed).collect()))
+                        .map_err(|error| error.message);
                     if let Err(why) = &made {
                         log.tell(&format!("the list of keys: {why}"));
                     }
                     *kept = Some((Instant::now(), made));
                 }
                 match kept.as_ref().map(|(_, made)| made) {
-                    Some(Ok(keys)) => {
-                        reply.give_keys(keys.iter().cloned().map(listed).collect(), &key_id);
-                    }
+                    Some(Ok(keys)) => reply.give_keys(keys, &key_id),
                     Some(Err(why)) => reply.give(Err(why)),
                     None => {}
                 }
@@ -132,12 +135,16 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             });
             return;
         }
+        let options = CallOptions {
+            public_key_sha256: question.public_key,
+            ..CallOptions::default()
+        };
         let Some(request) = request(question) else {
             reply.give(Err("the cryptoserver knows no such scheme"));
             return;
         };
         runtime.spawn(async move {
-            match client.call(request, CallOptions::default()).await {
+            match client.call(request, options).await {
                 Ok(made) => reply.give(Ok(&made)),
                 Err(error) => {
                     reply.give(Err(&error.message));
@@ -169,7 +176,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
 /// Returns the request that asks a server for a question; `None` if the protocol has no such scheme.
 fn request(question: Question) -> Option<Request> {
-    let Question { key_id, operation } = question;
+    let Question {
+        key_id, operation, ..
+    } = question;
     Some(match operation {
         Operation::Sign { scheme, digest } => Request::Sign(proto::Sign {
             key_id,

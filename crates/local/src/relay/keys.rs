@@ -43,16 +43,29 @@ impl Rights {
     }
 }
 
-/// Returns the part of a list that begins after a name. Leaves out keys that cannot be told.
-pub(super) fn list(keys: impl Iterator<Item = ListedKey>, after: &str) -> Vec<u8> {
-    let is_told = |key: &ListedKey| {
-        key.key_id.as_str() > after && is_id(&key.key_id) && key.public_key.len() <= KEY_BYTES_MAX
-    };
-    let mut keys: Vec<_> = keys.filter(is_told).collect();
-    keys.sort_unstable_by(|one, other| one.key_id.cmp(&other.key_id));
-    keys.dedup_by(|one, other| one.key_id == other.key_id);
+/// The keys of a list, in the order of their names: made once for the answers to many questions.
+#[derive(Clone, Debug, Default)]
+pub struct KeyList(Vec<ListedKey>);
+
+impl KeyList {
+    /// Creates a list. Leaves out keys that cannot be told.
+    pub fn new(mut keys: Vec<ListedKey>) -> Self {
+        keys.retain(|key| is_id(&key.key_id) && key.public_key.len() <= KEY_BYTES_MAX);
+        keys.sort_by(|one, other| one.key_id.cmp(&other.key_id));
+        keys.dedup_by(|one, other| one.key_id == other.key_id);
+        Self(keys)
+    }
+
+    fn after(&self, name: &str) -> &[ListedKey] {
+        let start = self.0.partition_point(|key| key.key_id.as_str() <= name);
+        &self.0[start..]
+    }
+}
+
+/// Returns the part of a list that begins after a name, of the keys that a user may use.
+pub(super) fn part(keys: &KeyList, after: &str, may_use: impl Fn(&ListedKey) -> bool) -> Vec<u8> {
     let mut part = vec![0];
-    for key in keys {
+    for key in keys.after(after).iter().filter(|key| may_use(key)) {
         let (name, public) = (key.key_id.as_bytes(), &key.public_key);
         if part.len() + 4 + name.len() + public.len() > LIST_BYTES_MAX {
             part[0] = 1;
@@ -117,9 +130,10 @@ mod tests {
             let keys: Vec<_> = (0..count)
                 .map(|number| key(&format!("key {number:03}"), 2614 + number % 8))
                 .collect();
+            let list = KeyList::new(keys.iter().rev().cloned().collect());
             let (mut read, mut after, mut parts) = (Vec::new(), String::new(), 0);
             loop {
-                let part = list(keys.iter().rev().cloned(), &after);
+                let part = part(&list, &after, |_| true);
                 assert!(part.len() <= LIST_BYTES_MAX);
                 let (some, has_more) = read_list(&part, &after).unwrap();
                 read.extend(some);
@@ -144,13 +158,15 @@ mod tests {
             key("c", 9),
             key("c", 8),
         ];
-        let (read, has_more) = read_list(&list(keys.into_iter(), ""), "").unwrap();
+        let part = part(&KeyList::new(keys.into()), "", |_| true);
+        let (read, has_more) = read_list(&part, "").unwrap();
         assert_eq!((read, has_more), (vec![key("c", 9)], false));
     }
 
     #[test]
     fn nothing_else_is_a_list() {
-        let whole = list([key("a", 9), key("b", 10)].into_iter(), "");
+        let keys = KeyList::new(vec![key("a", 9), key("b", 10)]);
+        let whole = part(&keys, "", |_| true);
         let first_ends = 1 + 1 + 1 + 3 + 9;
         for cut in 0..whole.len() {
             assert_eq!(

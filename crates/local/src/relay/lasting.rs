@@ -65,6 +65,7 @@ impl LastingClient {
             let after = keys.last().map(|key| key.key_id.clone());
             let question = Question {
                 key_id: after.unwrap_or_default(),
+                public_key: None,
                 operation: Operation::Keys,
             };
             let part = self.asked(&question, 1 + LIST_BYTES_MAX)?;

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! greeting   2                        the connection stays open for one question after the other
-//! question   version 1 | operation | length of the name | name of the key | digest, message, number or ciphertext
+//! question   version 3 | operation | length of the name | name of the key | length of the public half's digest, 0 or 32 |
+//!            that digest | digest, message, number or ciphertext
 //! answer     0 | signature, power, message or keys             or             1 | why there is none, as text
 //! ```
 //!
@@ -24,6 +25,9 @@ pub struct Question {
     /// The key's name on the other machine. For [`Operation::Keys`], the name after which the list begins; empty for the
     /// first part.
     pub key_id: String,
+    /// The digest of the public half of the key that is meant ([`public_key_digest`]), whichever key has the name by then;
+    /// `None` for the one that has the name.
+    pub public_key: Option<[u8; 32]>,
     /// The operation to perform with the key.
     pub operation: Operation,
 }
@@ -210,8 +214,12 @@ impl Question {
     pub fn to_message(&self) -> Vec<u8> {
         let id = self.key_id.as_bytes();
         let id_bytes = u8::try_from(id.len()).unwrap_or(0);
-        let message =
-            |operation, content: &[u8]| [&[VERSION, operation, id_bytes], id, content].concat();
+        let public = self.public_key.as_ref().map_or(&[][..], |digest| digest);
+        let public_bytes = public.len() as u8;
+        let message = |operation, content: &[u8]| {
+            let begin = [VERSION, operation, id_bytes];
+            [&begin, id, &[public_bytes], public, content].concat()
+        };
         match &self.operation {
             Operation::RawPrivate(number) => message(RAW_PRIVATE, number),
             Operation::Sign { scheme, digest } => {
@@ -233,13 +241,21 @@ impl Question {
         let [VERSION, operation, id_bytes, rest @ ..] = message else {
             return None;
         };
-        let (id, content) = rest.split_at_checked((*id_bytes).into())?;
+        let (id, rest) = rest.split_at_checked((*id_bytes).into())?;
+        let (public_key, content) = match rest {
+            [0, content @ ..] => (None, content),
+            [32, rest @ ..] => {
+                let (digest, content) = rest.split_first_chunk()?;
+                (Some(*digest), content)
+            }
+            _ => return None,
+        };
         let is_name = |id: &&str| is_id(id) || *operation == KEYS && id.is_empty();
         let key_id = std::str::from_utf8(id).ok().filter(is_name)?;
         let operation = match *operation {
             RAW_PRIVATE => (!content.is_empty() && content.len() <= NUMBER_BYTES_MAX)
                 .then(|| Operation::RawPrivate(content.to_vec()))?,
-            KEYS => content.is_empty().then_some(Operation::Keys)?,
+            KEYS => (content.is_empty() && public_key.is_none()).then_some(Operation::Keys)?,
             number @ DECRYPT.. => decryption(number, content)?,
             number => {
                 let scheme = SCHEMES.get(usize::from(number) - 1)?;
@@ -248,6 +264,7 @@ impl Question {
         };
         Some(Self {
             key_id: key_id.to_owned(),
+            public_key,
             operation,
         })
     }
@@ -283,7 +300,7 @@ pub fn read_answer(frame: &[u8]) -> Option<Answer> {
     }
 }
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 3;
 /// The first message on a connection that stays open.
 pub(super) const GREETING: [u8; 1] = [2];
 /// The relay refuses this number, which no operation has.
@@ -295,7 +312,7 @@ const MESSAGE_BYTES_MAX: usize = 65536;
 const LABEL_BYTES_MAX: usize = 2048;
 const TEXT_BYTES_MAX: usize = 500;
 /// The longest question in bytes.
-pub(super) const QUESTION_BYTES_MAX: usize = 3 + 255 + MESSAGE_BYTES_MAX;
+pub(super) const QUESTION_BYTES_MAX: usize = 3 + 255 + 33 + MESSAGE_BYTES_MAX;
 /// The longest answer in bytes, but for a list of keys: one with an ML-DSA signature.
 pub(super) const ANSWER_BYTES_MAX: usize = 1 + MlDsa::MlDsa87.signature_bytes();
 
@@ -308,6 +325,7 @@ mod tests {
     fn questions() -> Vec<Question> {
         let ask = |operation| Question {
             key_id: "web".into(),
+            public_key: None,
             operation,
         };
         let mut questions = vec![
@@ -334,6 +352,10 @@ mod tests {
             &[5; NUMBER_BYTES_MAX],
         )
         .unwrap()));
+        questions.push(Question {
+            public_key: Some([4; 32]),
+            ..ask(Operation::RawPrivate(vec![7; 256]))
+        });
         questions
     }
 
@@ -350,16 +372,20 @@ mod tests {
     fn nothing_else_is_a_question() {
         for question in questions() {
             let frame = question.to_message();
+            let begin = if question.public_key.is_some() { 39 } else { 7 };
             // Where the content may have any length, or its end may be cut.
             let (least, most) = match &question.operation {
-                Operation::RawPrivate(_) => (7, 6 + NUMBER_BYTES_MAX),
+                Operation::RawPrivate(_) => (begin + 1, begin + NUMBER_BYTES_MAX),
                 Operation::Sign { scheme, .. } if scheme.digest_bytes().is_none() => {
-                    (6, 6 + MESSAGE_BYTES_MAX)
+                    (begin, begin + MESSAGE_BYTES_MAX)
                 }
                 Operation::Decrypt {
                     scheme: EncryptionScheme::Oaep { .. },
                     ciphertext,
-                } => (8 + ciphertext.len(), 8 + ciphertext.len() + LABEL_BYTES_MAX),
+                } => {
+                    let least = begin + 2 + ciphertext.len();
+                    (least, least + LABEL_BYTES_MAX)
+                }
                 _ => (frame.len(), frame.len()),
             };
             for cut in 0..frame.len() {
@@ -369,7 +395,15 @@ mod tests {
             let longer = [&frame[..], &[0]].concat();
             let is_one = Question::from_message(&longer).is_some();
             assert_eq!(is_one, frame.len() < most);
-            for (place, value) in [(0, 0), (0, 2), (1, 14), (1, 254), (2, 255), (3, 10)] {
+            for (place, value) in [
+                (0, 0),
+                (0, 2),
+                (1, 14),
+                (1, 254),
+                (2, 255),
+                (3, 10),
+                (6, 31),
+            ] {
                 let mut other = frame.clone();
                 other[place] = value;
                 assert!(Question::from_message(&other).is_none(), "{place} {value}");
@@ -377,6 +411,7 @@ mod tests {
         }
         let of_no_key = Question {
             key_id: String::new(),
+            public_key: None,
             operation: Operation::RawPrivate(vec![1]),
         };
         assert!(Question::from_message(&of_no_key.to_message()).is_none());

@@ -24,8 +24,8 @@ mod server;
 
 pub use self::breaker::RelayBreaker;
 pub use self::client::{Asked, Client, NoAnswer};
-pub use self::keys::{ListedKey, Rights, read_list};
+pub use self::keys::{KeyList, ListedKey, Rights, read_list};
 pub use self::lasting::LastingClient;
 pub use self::message::{Answer, Operation, Question, Scheme, read_answer};
-pub use self::reference::{InvalidReference, Reference};
+pub use self::reference::{InvalidReference, Reference, public_key_digest};
 pub use self::server::{Allowed, Relay, Reply};

@@ -15,6 +15,7 @@ use der::asn1::{AnyRef, Utf8StringRef};
 use der::pem::LineEnding;
 use der::{Decode as _, Encode as _, Header, Reader as _, SliceReader, Tag};
 use oarlock::keys::{KeyType, PublicKey};
+use oarlock_engine::hash::{DIGEST_BYTES_MAX, Digest, Hash};
 
 /// A reference to a key on another machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,6 +119,15 @@ impl Reference {
         der::pem::encode_string(Self::LABEL, LineEnding::LF, &written)
             .map_err(|error| failed(&error))
     }
+}
+
+/// Returns the SHA-256 digest of a key's SubjectPublicKeyInfo, by which a question says which key it means.
+pub fn public_key_digest(key: &PublicKey) -> [u8; 32] {
+    let mut digest = Digest::new(Hash::Sha256);
+    digest.update(&key.to_spki_der().unwrap_or_default());
+    let mut output = [0; DIGEST_BYTES_MAX];
+    digest.finish(&mut output);
+    *output.first_chunk().unwrap_or(&[0; 32])
 }
 
 /// Parses version, name and SubjectPublicKeyInfo.

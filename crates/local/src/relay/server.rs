@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 use zeroize::Zeroizing;
 
-use super::keys::{ListedKey, list};
+use super::keys::{KeyList, ListedKey, part};
 use super::message::{GREETING, Operation, QUESTION_BYTES_MAX, Question, answered};
 use crate::Error;
 use crate::reception::{Desk, Guest, Reports, receive};
@@ -49,13 +49,13 @@ impl Reply {
     }
 
     /// Sends the client the part of `keys` that it may use and asked for: those after the name in its question.
-    pub fn give_keys(mut self, keys: Vec<ListedKey>, after: &str) {
+    pub fn give_keys(mut self, keys: &KeyList, after: &str) {
         let allowed = self.keys.take();
         let may_use = |key: &ListedKey| match &allowed {
             None => true,
             Some(allowed) => allowed.contains(&key.key_id),
         };
-        let part = list(keys.into_iter().filter(may_use), after);
+        let part = part(keys, after, may_use);
         self.send(&answered(Ok(&part)));
     }
 

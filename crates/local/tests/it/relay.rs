@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use oarlock::rsa::{Hash, SignatureScheme};
 use oarlock_local::Error;
 use oarlock_local::relay::{
-    Allowed, Client, LastingClient, ListedKey, NoAnswer, Operation, Question, Relay, Reply, Rights,
-    Scheme,
+    Allowed, Client, KeyList, LastingClient, ListedKey, NoAnswer, Operation, Question, Relay,
+    Reply, Rights, Scheme,
 };
 use oarlock_testing::{is_root, noise, until};
 use rustix::event::{EventfdFlags, eventfd};
@@ -97,7 +97,7 @@ fn answer(question: Question, reply: Reply) {
         Operation::RawPrivate(number) => reply.give(Ok(&number)),
         Operation::Sign { digest, .. } => reply.give(Ok(&digest)),
         Operation::Decrypt { ciphertext, .. } => reply.give(Ok(&ciphertext)),
-        Operation::Keys => reply.give_keys(listed(), &question.key_id),
+        Operation::Keys => reply.give_keys(&KeyList::new(listed()), &question.key_id),
     }
 }
 
@@ -114,6 +114,7 @@ fn listed() -> Vec<ListedKey> {
 fn question(key_id: &str, number: &[u8]) -> Question {
     Question {
         key_id: key_id.into(),
+        public_key: None,
         operation: Operation::RawPrivate(number.to_vec()),
     }
 }
@@ -156,8 +157,32 @@ fn questions_are_answered_each_with_its_own() {
     let operation = Operation::sign(SignatureScheme::Pss(Hash::Sha384), &digest).unwrap();
     let key_id = "web".to_owned();
     let other = Client::new(served.folder.path().join("other"));
-    let asked = other.ask(&Question { key_id, operation }).unwrap();
+    let asked = other
+        .ask(&Question {
+            key_id,
+            public_key: None,
+            operation,
+        })
+        .unwrap();
     assert_eq!(*asked.wait().unwrap(), digest);
+}
+
+/// Each part of the list costs as much as its own keys.
+#[test]
+fn a_long_list_arrives_in_time() {
+    let key = |number: u32| ListedKey {
+        key_id: format!("key {number:05}"),
+        rights: Rights::default(),
+        public_key: vec![7; 1974],
+    };
+    let list = KeyList::new((0..20_000).rev().map(key).collect());
+    let served = Served::with(
+        allowed(None),
+        64,
+        Box::new(move |question: Question, reply: Reply| reply.give_keys(&list, &question.key_id)),
+    );
+    let keys = LastingClient::new(served.path()).keys().unwrap();
+    assert_eq!(keys.len(), 20_000);
 }
 
 #[test]
@@ -180,7 +205,13 @@ fn connections_that_stay_open_carry_one_question_after_the_other() {
     let operation = Operation::sign_message(Scheme::Ed25519, &message).unwrap();
     let key_id = "web".to_owned();
     assert_eq!(
-        *client.ask(&Question { key_id, operation }).unwrap(),
+        *client
+            .ask(&Question {
+                key_id,
+                public_key: None,
+                operation
+            })
+            .unwrap(),
         message
     );
     // A relay that was started again.

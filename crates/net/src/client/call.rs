@@ -98,6 +98,7 @@ impl Client {
                 timeout_ms: u32::try_from(left.as_millis().max(1)).unwrap_or(u32::MAX),
                 priority: i32::from(options.is_urgent),
                 operation: Some(operation.clone()),
+                public_key_sha256: options.public_key_sha256.map(Vec::from).unwrap_or_default(),
             };
             // An oversized message would break the stream, and every request on it would fail.
             if request.encoded_len() > REQUEST_BYTES_MAX {

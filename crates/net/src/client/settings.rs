@@ -114,4 +114,7 @@ pub struct CallOptions {
     pub timeout: Option<Duration>,
     /// Whether it precedes this client's other requests.
     pub is_urgent: bool,
+    /// The SHA-256 digest of the SubjectPublicKeyInfo of the key that is meant, for signatures, decryption and raised numbers:
+    /// a server whose key of that ID is another one refuses the request with FAILED_PRECONDITION. A fallback does not see it.
+    pub public_key_sha256: Option<[u8; 32]>,
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use oarlock::keys::{PrivateKey, PublicKey};
-use oarlock::rsa::RsaPrivateKey;
+use oarlock::rsa::{Hash, RsaPrivateKey};
+use oarlock_engine::hash::{DIGEST_BYTES_MAX, Digest};
 use oarlock_recipients::NativeIdentity;
 
 use super::secret::SecretKey;
@@ -100,11 +101,7 @@ impl Key {
 
 impl From<PrivateKey> for Key {
     fn from(key: PrivateKey) -> Self {
-        Self::Private(Versions {
-            newest: key,
-            number: 0,
-            older: Arc::default(),
-        })
+        Self::Private(Versions::of(key, 0, Vec::new()))
     }
 }
 
@@ -115,17 +112,25 @@ pub struct Versions {
     number: u32,
     /// The others with their numbers, the oldest first.
     older: Arc<[(u32, PrivateKey)]>,
+    /// The SHA-256 digest of the SubjectPublicKeyInfo of each version, in their order.
+    digests: Arc<[[u8; 32]]>,
 }
 
 impl Versions {
     /// Creates a key from versions with their numbers, the newest last; `None` without any.
     pub(super) fn new(mut versions: Vec<(u32, PrivateKey)>) -> Option<Self> {
         let (number, newest) = versions.pop()?;
-        Some(Self {
+        Some(Self::of(newest, number, versions))
+    }
+
+    fn of(newest: PrivateKey, number: u32, older: Vec<(u32, PrivateKey)>) -> Self {
+        let all = older.iter().map(|(_, key)| key).chain([&newest]);
+        Self {
+            digests: all.map(digest).collect(),
             newest,
             number,
-            older: versions.into(),
-        })
+            older: older.into(),
+        }
     }
 
     /// Returns the newest version.
@@ -147,6 +152,17 @@ impl Versions {
         older.find(|(own, _)| *own == number).map(|(_, key)| key)
     }
 
+    /// Whether the newest version has a public half with this digest.
+    pub(super) fn is_newest(&self, digest: &[u8]) -> bool {
+        self.digests.last().is_some_and(|newest| newest == digest)
+    }
+
+    /// Returns the version whose public half has this digest.
+    pub(super) fn of_public(&self, digest: &[u8]) -> Option<&PrivateKey> {
+        let place = self.digests.iter().rposition(|known| known == digest)?;
+        Some(self.older.get(place).map_or(&self.newest, |(_, key)| key))
+    }
+
     /// Whether both have the same public halves and numbers.
     fn is_same(&self, other: &Self) -> bool {
         let all = |versions: &Self| {
@@ -161,6 +177,14 @@ impl Versions {
                 .zip(&other)
                 .all(|(one, other)| one.0 == other.0 && one.1.public_key() == other.1.public_key())
     }
+}
+
+fn digest(key: &PrivateKey) -> [u8; 32] {
+    let mut hashing = Digest::new(Hash::Sha256);
+    hashing.update(&key.public_key().to_spki_der().unwrap_or_default());
+    let mut output = [0; DIGEST_BYTES_MAX];
+    hashing.finish(&mut output);
+    *output.first_chunk().unwrap_or(&[0; 32])
 }
 
 /// The versions of an identity of age, in the order of their file. Files are encrypted to the last one.

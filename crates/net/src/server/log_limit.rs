@@ -43,3 +43,29 @@ impl LogLimit {
 
 const LOGGED_MAX: u32 = 10;
 const LOGGED_WITHIN: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thousand_events_make_ten_lines_and_a_count() {
+        let limit = LogLimit::default();
+        let mut lines = Vec::new();
+        for _ in 0..1000 {
+            limit.tell(|untold| lines.push(untold));
+        }
+        assert_eq!(lines, [""; 10]);
+        // Ten seconds later.
+        limit.0.lock().unwrap().since = Instant::now().checked_sub(LOGGED_WITHIN);
+        for _ in 0..11 {
+            limit.tell(|untold| lines.push(untold));
+        }
+        assert_eq!(lines[10], " (990 earlier ones were not logged)");
+        assert_eq!(lines[11..], [""; 9]);
+        limit.0.lock().unwrap().since = Instant::now().checked_sub(LOGGED_WITHIN);
+        limit.tell(|untold| lines.push(untold));
+        assert_eq!(lines[20], " (1 earlier ones were not logged)");
+    }
+}

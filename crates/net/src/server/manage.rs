@@ -255,8 +255,18 @@ impl Shared {
             served,
             device: None,
         };
+        let id = noted.clone();
         let respond = move |outcome: Result<Output, Refusal>, _: &mut Outgoing| {
-            let outcome = outcome.map(|_| key.unwrap_or_default());
+            let outcome = match (outcome, key) {
+                (Ok(_), key) => Ok(key.unwrap_or_default()),
+                (Err(_), Some(_)) => {
+                    tracing::error!(
+                        "key {id:?}: {operation} was carried out without its line in the audit"
+                    );
+                    Err(Refusal::new(Code::Internal, MADE_UNAUDITED))
+                }
+                (Err(refusal), None) => Err(refusal),
+            };
             // The client may have gone.
             let _ = sender.send(outcome);
         };
@@ -411,6 +421,8 @@ async fn permit<'a>(
     }
 }
 
+/// The answer to a change whose line in the audit is the first that cannot be written: the change cannot be taken back.
+const MADE_UNAUDITED: &str = "the change was made, but the server cannot write its audit: list the keys, and see the server's log";
 const MINUTE: Duration = Duration::from_secs(60);
 /// The most new keys and versions under way, of as many clients.
 const GENERATING_MAX: usize = 16;

@@ -2,7 +2,7 @@
 
 use oarlock::Error;
 use oarlock::device::{PublicKeyRequest, Shape};
-use oarlock::keys::{KeyType, Scheme};
+use oarlock::keys::{KeyType, PrivateKey, Scheme};
 use oarlock::rsa::{Base, ByteOrder, EncryptionScheme, Hash, RsaPrivateKey, RsaPrivateNumbers};
 use prost::Message as _;
 use tonic::Code;
@@ -168,15 +168,20 @@ pub fn prepare(
             None => no_such_key(key_id),
         });
     }
+    let digest = public_digest(&request.public_key_sha256, operation)?;
     let prepared = match (request.operation.as_mut(), key) {
-        (Some(Asked::Sign(sign)), Some(key)) => signature(sign, key)?,
+        (Some(Asked::Sign(sign)), Some(key)) => {
+            newest_is_meant(key, &sign.key_id, digest)?;
+            signature(sign, key)?
+        }
         (Some(Asked::Decrypt(decrypt)), Some(key)) => {
             let scheme = encryption_scheme(decrypt.scheme, &decrypt.label)?;
             rsa_key(key, &decrypt.key_id, operation)?;
-            let key = rsa_version(key, &decrypt.key_id, decrypt.key_version)?;
+            let key = rsa_version(key, &decrypt.key_id, decrypt.key_version, digest)?;
             of_rsa(PublicKeyRequest::decrypt(key, &scheme, &decrypt.ciphertext))?
         }
         (Some(Asked::RawPrivate(raw)), Some(key)) => {
+            newest_is_meant(key, &raw.key_id, digest)?;
             let key = rsa_key(key, &raw.key_id, operation)?;
             of_rsa(PublicKeyRequest::raw_private(key, &raw.number))?
         }
@@ -247,17 +252,60 @@ fn rsa_key<'a>(key: &'a Key, id: &str, operation: Operation) -> Result<&'a RsaPr
     key.as_rsa().ok_or_else(|| unfit(id, key, &taken))
 }
 
-/// Returns a version of an RSA key.
-fn rsa_version<'a>(key: &'a Key, id: &str, version: u32) -> Result<&'a RsaPrivateKey, Refusal> {
+/// Returns the version of an RSA key that has this number, or the one that has this public half if the number is 0.
+fn rsa_version<'a>(
+    key: &'a Key,
+    id: &str,
+    version: u32,
+    digest: Option<&[u8]>,
+) -> Result<&'a RsaPrivateKey, Refusal> {
     let versions = key.as_versions();
-    let key = versions.and_then(|versions| versions.get(version)?.as_rsa());
-    key.ok_or_else(|| {
+    let numbered = versions.and_then(|versions| versions.get(version));
+    let numbered = numbered.ok_or_else(|| {
         Refusal::repeating(
             Code::InvalidArgument,
             format!("key {id:?} has no version {version}"),
             "no such version",
         )
-    })
+    })?;
+    let meant = match digest {
+        None => Some(numbered),
+        Some(digest) => versions
+            .and_then(|versions| versions.of_public(digest))
+            .filter(|meant| version == 0 || meant.public_key() == numbered.public_key()),
+    };
+    meant
+        .and_then(PrivateKey::as_rsa)
+        .ok_or_else(|| replaced(id))
+}
+
+/// Returns the digest of the public half that a request names.
+fn public_digest(digest: &[u8], operation: Operation) -> Result<Option<&[u8]>, Refusal> {
+    match (digest.len(), operation) {
+        (0, _) => Ok(None),
+        (32, Operation::Sign | Operation::Decrypt | Operation::RawPrivate) => Ok(Some(digest)),
+        (32, _) => Err(invalid(format!(
+            "public_key_sha256 with {}: sign, decrypt and raw_private take it",
+            name(operation)
+        ))),
+        (bytes, _) => Err(invalid(format!(
+            "public_key_sha256 has {bytes} bytes: a digest by SHA-256 has 32"
+        ))),
+    }
+}
+
+/// Refuses a key whose newest version is not the one that a request names.
+fn newest_is_meant(key: &Key, id: &str, digest: Option<&[u8]>) -> Result<(), Refusal> {
+    match (key.as_versions(), digest) {
+        (Some(versions), Some(digest)) if !versions.is_newest(digest) => Err(replaced(id)),
+        _ => Ok(()),
+    }
+}
+
+fn replaced(id: &str) -> Refusal {
+    let message =
+        format!("key {id:?} was replaced or rotated since the client listed it: list the keys");
+    Refusal::repeating(Code::FailedPrecondition, message, "the key was replaced")
 }
 
 pub(super) fn id_too_long(id: &str) -> Refusal {

@@ -2,7 +2,6 @@
 
 use std::ffi::c_void;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use cryptoki_sys::*;
 use oarlock_engine::fill_random;
@@ -134,6 +133,7 @@ functions! {
     C_GetTokenInfo(slot: CK_SLOT_ID, to: *mut CK_TOKEN_INFO) {
         let library = library()?;
         let token = library.token(slot)?;
+        let sessions = token.sessions();
         let login = match token.has_pin() {
             true => CKF_LOGIN_REQUIRED | CKF_USER_PIN_INITIALIZED,
             false => 0,
@@ -145,9 +145,9 @@ functions! {
             serialNumber: padded(&format!("{:016}", slot + 1)),
             flags: CKF_TOKEN_INITIALIZED | CKF_WRITE_PROTECTED | CKF_RNG | login,
             ulMaxSessionCount: SESSIONS_MAX as CK_ULONG,
-            ulSessionCount: token.sessions.load(Ordering::Acquire) as CK_ULONG,
+            ulSessionCount: sessions.all as CK_ULONG,
             ulMaxRwSessionCount: SESSIONS_MAX as CK_ULONG,
-            ulRwSessionCount: token.writing_sessions.load(Ordering::Acquire) as CK_ULONG,
+            ulRwSessionCount: sessions.writing as CK_ULONG,
             ulMaxPinLen: PIN_BYTES_MAX as CK_ULONG,
             ulMinPinLen: 1,
             ulTotalPublicMemory: CK_UNAVAILABLE_INFORMATION,
@@ -294,16 +294,21 @@ functions! {
 
     C_Encrypt(handle: Handle, data: Bytes, bytes: CK_ULONG, out: Bytes, out_bytes: Length) {
         let session = session(handle)?;
-        session.encrypt(&kept(input(data, bytes)?), Room::new(out, out_bytes)?)
+        let data = session.given(CKF_ENCRYPT, input(data, bytes))?;
+        let room = session.given(CKF_ENCRYPT, Room::new(out, out_bytes))?;
+        session.encrypt(&kept(data), room)
     }
 
     C_EncryptUpdate(handle: Handle, part: Bytes, bytes: CK_ULONG, out: Bytes, out_bytes: Length) {
         let session = session(handle)?;
-        session.encrypt_update(input(part, bytes)?, Room::new(out, out_bytes)?)
+        let part = session.given(CKF_ENCRYPT, input(part, bytes))?;
+        let room = session.given(CKF_ENCRYPT, Room::new(out, out_bytes))?;
+        session.encrypt_update(part, room)
     }
 
     C_EncryptFinal(handle: Handle, out: Bytes, out_bytes: Length) {
-        session(handle)?.encrypt_end(Room::new(out, out_bytes)?)
+        let session = session(handle)?;
+        session.encrypt_end(session.given(CKF_ENCRYPT, Room::new(out, out_bytes))?)
     }
 
     C_DecryptInit(handle: Handle, how: *mut CK_MECHANISM, key: Key) {
@@ -317,16 +322,21 @@ functions! {
 
     C_Decrypt(handle: Handle, data: Bytes, bytes: CK_ULONG, out: Bytes, out_bytes: Length) {
         let session = session(handle)?;
-        session.decrypt(&kept(input(data, bytes)?), Room::new(out, out_bytes)?)
+        let data = session.given(CKF_DECRYPT, input(data, bytes))?;
+        let room = session.given(CKF_DECRYPT, Room::new(out, out_bytes))?;
+        session.decrypt(&kept(data), room)
     }
 
     C_DecryptUpdate(handle: Handle, part: Bytes, bytes: CK_ULONG, out: Bytes, out_bytes: Length) {
         let session = session(handle)?;
-        session.decrypt_update(input(part, bytes)?, Room::new(out, out_bytes)?)
+        let part = session.given(CKF_DECRYPT, input(part, bytes))?;
+        let room = session.given(CKF_DECRYPT, Room::new(out, out_bytes))?;
+        session.decrypt_update(part, room)
     }
 
     C_DecryptFinal(handle: Handle, out: Bytes, out_bytes: Length) {
-        session(handle)?.decrypt_end(Room::new(out, out_bytes)?)
+        let session = session(handle)?;
+        session.decrypt_end(session.given(CKF_DECRYPT, Room::new(out, out_bytes))?)
     }
 
     C_DigestInit(handle: Handle, how: *mut CK_MECHANISM) {
@@ -340,15 +350,19 @@ functions! {
 
     C_Digest(handle: Handle, data: Bytes, bytes: CK_ULONG, out: Bytes, out_bytes: Length) {
         let session = session(handle)?;
-        session.digest(input(data, bytes)?, Room::new(out, out_bytes)?)
+        let data = session.given(CKF_DIGEST, input(data, bytes))?;
+        let room = session.given(CKF_DIGEST, Room::new(out, out_bytes))?;
+        session.digest(data, room)
     }
 
     C_DigestUpdate(handle: Handle, part: Bytes, bytes: CK_ULONG) {
-        session(handle)?.digest_update(input(part, bytes)?)
+        let session = session(handle)?;
+        session.digest_update(session.given(CKF_DIGEST, input(part, bytes))?)
     }
 
     C_DigestFinal(handle: Handle, out: Bytes, out_bytes: Length) {
-        session(handle)?.digest_end(Room::new(out, out_bytes)?)
+        let session = session(handle)?;
+        session.digest_end(session.given(CKF_DIGEST, Room::new(out, out_bytes))?)
     }
 
     C_SignInit(handle: Handle, how: *mut CK_MECHANISM, key: Key) {
@@ -362,15 +376,19 @@ functions! {
 
     C_Sign(handle: Handle, data: Bytes, bytes: CK_ULONG, out: Bytes, out_bytes: Length) {
         let session = session(handle)?;
-        session.sign(input(data, bytes)?, Room::new(out, out_bytes)?)
+        let data = session.given(CKF_SIGN, input(data, bytes))?;
+        let room = session.given(CKF_SIGN, Room::new(out, out_bytes))?;
+        session.sign(data, room)
     }
 
     C_SignUpdate(handle: Handle, part: Bytes, bytes: CK_ULONG) {
-        session(handle)?.sign_update(input(part, bytes)?)
+        let session = session(handle)?;
+        session.sign_update(session.given(CKF_SIGN, input(part, bytes))?)
     }
 
     C_SignFinal(handle: Handle, out: Bytes, out_bytes: Length) {
-        session(handle)?.sign_end(Room::new(out, out_bytes)?)
+        let session = session(handle)?;
+        session.sign_end(session.given(CKF_SIGN, Room::new(out, out_bytes))?)
     }
 
     C_VerifyInit(handle: Handle, how: *mut CK_MECHANISM, key: Key) {
@@ -384,15 +402,19 @@ functions! {
 
     C_Verify(handle: Handle, data: Bytes, bytes: CK_ULONG, signature: Bytes, its_bytes: CK_ULONG) {
         let session = session(handle)?;
-        session.verify(input(data, bytes)?, input(signature, its_bytes)?)
+        let data = session.given(CKF_VERIFY, input(data, bytes))?;
+        let signature = session.given(CKF_VERIFY, input(signature, its_bytes))?;
+        session.verify(data, signature)
     }
 
     C_VerifyUpdate(handle: Handle, part: Bytes, bytes: CK_ULONG) {
-        session(handle)?.verify_update(input(part, bytes)?)
+        let session = session(handle)?;
+        session.verify_update(session.given(CKF_VERIFY, input(part, bytes))?)
     }
 
     C_VerifyFinal(handle: Handle, signature: Bytes, bytes: CK_ULONG) {
-        session(handle)?.verify_end(input(signature, bytes)?)
+        let session = session(handle)?;
+        session.verify_end(session.given(CKF_VERIFY, input(signature, bytes))?)
     }
 
     C_GenerateRandom(handle: Handle, out: Bytes, bytes: CK_ULONG) {

@@ -14,7 +14,8 @@ use cryptoki::session::Session;
 use oarlock::Accelerator;
 use oarlock::keys::{AcceleratedKey, KeyType, PrivateKey, Scheme};
 use oarlock_local::relay::{
-    Allowed, ListedKey, Operation, Question, Relay, Reply, Rights, Scheme as RelayScheme,
+    Allowed, KeyList, ListedKey, Operation, Question, Relay, Reply, Rights, Scheme as RelayScheme,
+    public_key_digest,
 };
 use oarlock_testing::lossy;
 use oarlock_testing::process::{alone_as, is_child};
@@ -49,9 +50,7 @@ impl Home {
         let home = Self(tempfile::tempdir().unwrap());
         fs::create_dir(home.keys()).unwrap();
         for name in names {
-            let (_, named) = KEYS.iter().find(|(known, _)| known == name).unwrap();
-            let key = PrivateKey::generate(KeyType::named(named).unwrap()).unwrap();
-            fs::write(home.key_file(name), key.to_pkcs8_pem().unwrap()).unwrap();
+            write_key(&home.key_file(name), name);
             if CERTIFIED.contains(name) {
                 home.certify(name);
             }
@@ -190,6 +189,13 @@ pub fn object(session: &Session, class: ObjectClass, label: &str) -> ObjectHandl
     found[0]
 }
 
+/// Writes a new key of this name's type.
+pub fn write_key(path: &Path, name: &str) {
+    let (_, named) = KEYS.iter().find(|(known, _)| *known == name).unwrap();
+    let key = PrivateKey::generate(KeyType::named(named).unwrap()).unwrap();
+    fs::write(path, key.to_pkcs8_pem().unwrap()).unwrap();
+}
+
 pub fn private_key(home: &Path, name: &str) -> PrivateKey {
     let pem = fs::read(home.join(format!("keys/{name}.pem"))).unwrap();
     PrivateKey::from_bytes(&pem).unwrap()
@@ -277,9 +283,15 @@ impl Keys {
         }
     }
 
+    fn is_meant(&self, question: &Question) -> bool {
+        let key = self.get(&question.key_id).key().public_key();
+        question.public_key == Some(public_key_digest(key))
+    }
+
     pub fn give(&self, question: Question, reply: Reply) {
         match question.operation {
-            Operation::Keys => reply.give_keys(self.listed(), &question.key_id),
+            Operation::Keys => reply.give_keys(&KeyList::new(self.listed()), &question.key_id),
+            _ if !self.is_meant(&question) => reply.give(Err("the key was replaced")),
             _ => reply.give(Ok(&self.answer(&question))),
         }
     }

@@ -1,6 +1,8 @@
 //! Relays that hang, lie, leave and come back.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use cryptoki::context::Pkcs11;
@@ -10,14 +12,14 @@ use cryptoki::mechanism::rsa::{PkcsMgfType, PkcsOaepParams, PkcsOaepSource};
 use cryptoki::mechanism::{Mechanism, MechanismType};
 use cryptoki::object::{Attribute, ObjectClass};
 use cryptoki::session::Session;
-use oarlock_local::relay::Operation;
+use oarlock_local::relay::{KeyList, Operation};
 use oarlock_testing::noise;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept, bind,
     listen, recv, send, socket_with,
 };
 
-use crate::common::{Home, Relayed, home, initialized, is_over, object, session};
+use crate::common::{Home, Keys, Relayed, home, initialized, is_over, object, session, write_key};
 
 fn remote() -> Home {
     let home = Home::with(&["rsa", "p256", "ed25519", "ml-dsa-44"]);
@@ -30,14 +32,17 @@ fn device_error<T: std::fmt::Debug>(result: Result<T, Error>) {
     assert!(is_it, "{result:?}");
 }
 
-fn sign(session: &Session, name: &str) -> Result<Vec<u8>, Error> {
-    let mechanism = match name {
+fn mechanism_of(name: &str) -> Mechanism<'static> {
+    match name {
         "rsa" => Mechanism::Sha256RsaPkcs,
         "p256" => Mechanism::EcdsaSha256,
         _ => Mechanism::Eddsa(EddsaParams::new(EddsaSignatureScheme::Ed25519)),
-    };
+    }
+}
+
+fn sign(session: &Session, name: &str) -> Result<Vec<u8>, Error> {
     session.sign(
-        &mechanism,
+        &mechanism_of(name),
         object(session, ObjectClass::PRIVATE_KEY, name),
         b"message",
     )
@@ -87,7 +92,7 @@ fn a_key_whose_numbers_alone_may_be_raised_signs_and_decrypts() {
                 for key in &mut listed {
                     (key.rights.sign, key.rights.decrypt) = (false, false);
                 }
-                reply.give_keys(listed, &question.key_id);
+                reply.give_keys(&KeyList::new(listed), &question.key_id);
             }
             Operation::RawPrivate(_) => keys.give(question, reply),
             _ => reply.give(Err("the policy does not allow it")),
@@ -237,6 +242,54 @@ fn lists_that_are_none_give_no_session() {
     }
 }
 
+/// No signature is by another key than the one that the object shows, and the session finds the new one.
+#[test]
+fn keys_that_are_rotated_under_a_session_sign_no_more_and_new_ones_are_found() {
+    if is_over(remote) {
+        return;
+    }
+    let is_rotated = Arc::new(AtomicBool::new(false));
+    let later = Keys::of(&home());
+    let names = ["p256", "rsa", "ed25519"];
+    for name in names {
+        write_key(&home().join(format!("keys/{name}.pem")), name);
+    }
+    let seen = Arc::clone(&is_rotated);
+    let _relay = Relayed::with(
+        &home(),
+        Box::new(move |keys, question, reply| {
+            let keys = if seen.load(Ordering::Acquire) {
+                &later
+            } else {
+                keys
+            };
+            keys.give(question, reply);
+        }),
+    );
+    let module = initialized();
+    let session = session(&module, "remote");
+    let before = names.map(|name| object(&session, ObjectClass::PRIVATE_KEY, name));
+    for name in names {
+        sign(&session, name).unwrap();
+    }
+    is_rotated.store(true, Ordering::Release);
+    let mechanism = Mechanism::EcdsaSha256;
+    device_error(session.sign(&mechanism, before[0], b"message"));
+    std::thread::sleep(Duration::from_millis(1100));
+    // The object is gone, and another one has its name.
+    let gone = session.sign(&mechanism, before[0], b"message");
+    let is_gone = matches!(gone, Err(Error::Pkcs11(RvError::KeyHandleInvalid, _)));
+    assert!(is_gone, "{gone:?}");
+    for (name, before) in names.into_iter().zip(before) {
+        assert_ne!(object(&session, ObjectClass::PRIVATE_KEY, name), before);
+        let signature = sign(&session, name).unwrap();
+        let public = object(&session, ObjectClass::PUBLIC_KEY, name);
+        session
+            .verify(&mechanism_of(name), public, b"message", &signature)
+            .unwrap();
+    }
+}
+
 /// A key that is listed and is none is left out, and others are there.
 #[test]
 fn keys_that_are_none_are_left_out() {
@@ -254,7 +307,7 @@ fn keys_that_are_none_are_left_out() {
                 key.rights.decrypt = true;
                 key.rights.sign = key.key_id != "p256";
             }
-            reply.give_keys(listed, &question.key_id);
+            reply.give_keys(&KeyList::new(listed), &question.key_id);
         }),
     );
     let module = initialized();

@@ -8,6 +8,7 @@ mod keys;
 mod managed;
 mod many;
 mod pkcs11;
+mod pkcs11_servers;
 mod relay;
 mod relay_curves;
 mod top;

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use oarlock::keys::{Curve, PublicKey};
+use oarlock_local::relay::{LastingClient, Operation, Question, public_key_digest};
 use oarlock_testing::lossy;
 
 use super::Home;
@@ -12,7 +14,26 @@ use crate::common::{oarlock, run};
 
 const NAMES: [&str; 6] = ["web", "p256", "p384", "p521", "ed25519", "ml-dsa-65"];
 
-fn module() -> PathBuf {
+/// The server signs with the key that the question names by its public half, and with no other of that id.
+fn names_the_key_that_it_means(site: &Site) {
+    let client = LastingClient::new(site.socket());
+    let keys = client.keys().unwrap();
+    let listed = keys.iter().find(|key| key.key_id == "p256").unwrap();
+    let digest = public_key_digest(&PublicKey::from_bytes(&listed.public_key).unwrap());
+    let ask = |public_key| {
+        client.ask(&Question {
+            key_id: "p256".to_owned(),
+            public_key,
+            operation: Operation::sign_ecdsa(Curve::P256, &[7; 32]).unwrap(),
+        })
+    };
+    ask(None).unwrap();
+    ask(Some(digest)).unwrap();
+    let refused = ask(Some([7; 32])).unwrap_err().to_string();
+    assert!(refused.contains("was replaced or rotated"), "{refused}");
+}
+
+pub(super) fn module() -> PathBuf {
     let module = Path::new(env!("CARGO_BIN_EXE_oarlock")).with_file_name("liboarlock_pkcs11.so");
     assert!(
         module.exists(),
@@ -120,6 +141,7 @@ fn programs_that_know_tokens_use_keys_of_a_cryptoserver() {
     verify.arg(public(&site, "ed25519"));
     succeeds(verify.args(["-in", "letter", "-sigfile", "signature"]));
     assert!(id(&site, "ml-dsa-65").is_some());
+    names_the_key_that_it_means(&site);
     drop(relay);
     let refused = run(tool(&site).arg("--list-objects"), b"");
     let said = lossy(&refused.stderr);

@@ -306,7 +306,7 @@ impl Drop for Relay {
 pub(super) struct Program(pub(super) Child);
 
 impl Program {
-    fn start(command: &mut Command, port: u16) -> Self {
+    pub(super) fn start(command: &mut Command, port: u16) -> Self {
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(Stdio::null());
         let mut program = Self(command.spawn().unwrap());
@@ -655,7 +655,7 @@ async def ask(room):
     async with room:
         try:
             reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname="localhost")
-            writer.write(b"GET / HTTP/1.0\r\n\r\n")
+            writer.write(b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n")
             answer = await reader.read()
             writer.close()
             return not answer.endswith(b"hello")

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use num_bigint::BigUint;
 use oarlock::Accelerator;
 use oarlock::device::PublicKeyRequest;
 use oarlock::rsa::{EncryptionScheme, Hash, SignatureScheme};
@@ -247,6 +248,34 @@ async fn numbers_of_the_clients_own_in_any_form() {
                 });
                 let result = call(&client, asked).await.unwrap();
                 assert_eq!(result, **expected, "{name} {is_negative} {order:?}");
+            }
+        }
+    }
+    // The longest base.
+    for (bytes, is_fine) in [(8192, true), (8193, false)] {
+        let base = vec![0xd3; bytes];
+        let asked = Operation::ModExp(proto::ModExp {
+            base: base.clone(),
+            base_is_negative: false,
+            exponent: vec![3],
+            modulus: modulus.clone(),
+            byte_order: 0,
+            crt: None,
+        });
+        match call(&client, asked).await {
+            Ok(result) => {
+                let number = BigUint::from_bytes_be(&base);
+                let modulus = BigUint::from_bytes_be(&modulus);
+                let expected = number.modpow(&BigUint::from(3u8), &modulus);
+                assert!(
+                    is_fine && BigUint::from_bytes_be(&result) == expected,
+                    "{bytes}"
+                );
+            }
+            Err(error) => {
+                assert!(!is_fine && error.code == Code::InvalidArgument, "{error:?}");
+                assert!(error.message.contains("the base has 8193 bytes"), "{error}");
+                assert!(error.message.contains("the limit is 8192"), "{error}");
             }
         }
     }

@@ -67,6 +67,7 @@ fn ciphertext(sealed: &[u8], associated: &[u8]) -> Ciphertext {
 const OPTIONS: CallOptions = CallOptions {
     timeout: None,
     is_urgent: false,
+    public_key_sha256: None,
 };
 
 fn bytes(results: Vec<Result<Made, ClientError>>) -> Vec<Vec<u8>> {

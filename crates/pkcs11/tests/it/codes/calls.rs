@@ -82,8 +82,12 @@ fn null_and_impossible_lengths_are_refused_by_every_function() {
             call!(module, C_Sign, session, data, bytes, out, &mut length),
             bad
         );
+        // That ended the operation, as every failure does.
+        assert_eq!(module.sign_init(session, key, CKM_ECDSA_SHA256), CKR_OK);
         assert_eq!(call!(module, C_SignUpdate, session, data, bytes), bad);
+        assert_eq!(module.sign_init(session, key, CKM_ECDSA_SHA256), CKR_OK);
         assert_eq!(call!(module, C_Sign, session, out, 1, out, null_mut()), bad);
+        assert_eq!(module.sign_init(session, key, CKM_ECDSA_SHA256), CKR_OK);
         assert_eq!(call!(module, C_SessionCancel, session, CKF_SIGN), CKR_OK);
         assert_eq!(call!(module, C_Login, session, CKU_USER, data, bytes), bad);
         let mut attribute = CK_ATTRIBUTE {

@@ -4,9 +4,10 @@ use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cryptoki_sys::*;
+use oarlock_local::relay::Operation;
 
 use super::{Module, few};
 use crate::common::{Relayed, home, is_over};
@@ -190,6 +191,79 @@ fn the_end_under_operations_harms_none_of_them() {
             assert_eq!(call!(module, C_Finalize, null_mut()), CKR_OK);
         });
     }
+}
+
+/// The last session that closes logs the user out, and none that opens meets half of that.
+#[test]
+fn a_login_lasts_as_long_as_the_session_that_found_it() {
+    if is_over(|| {
+        let home = few();
+        home.configure(&home.files_token("pin = \"1234\""));
+        home
+    }) {
+        return;
+    }
+    let module = Module::initialized();
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            let module = &module;
+            scope.spawn(move || {
+                for round in 0..100_000 {
+                    let session = module.session(0);
+                    let (mut pin, bytes) = (*b"1234", 4);
+                    let code = call!(module, C_Login, session, CKU_USER, pin.as_mut_ptr(), bytes);
+                    assert!(
+                        matches!(code, CKR_OK | CKR_USER_ALREADY_LOGGED_IN),
+                        "{code:#x}"
+                    );
+                    // The login cannot end before this session does.
+                    for _ in 0..2 {
+                        let mut info = CK_SESSION_INFO::default();
+                        assert_eq!(call!(module, C_GetSessionInfo, session, &mut info), CKR_OK);
+                        assert_eq!(info.state, CKS_RO_USER_FUNCTIONS, "{round}");
+                    }
+                    assert_eq!(call!(module, C_CloseSession, session), CKR_OK);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn the_end_does_not_wait_for_a_relay_that_hangs() {
+    if is_over(|| {
+        let home = few();
+        home.configure(&home.relay_token());
+        home
+    }) {
+        return;
+    }
+    let (asked, hangs) = std::sync::mpsc::channel();
+    let mut kept = Vec::new();
+    let _relay = Relayed::with(
+        &home(),
+        Box::new(move |keys, question, reply| match question.operation {
+            Operation::Keys => keys.give(question, reply),
+            _ => {
+                kept.push(reply);
+                asked.send(()).unwrap();
+            }
+        }),
+    );
+    let module = Module::initialized();
+    let session = module.session(0);
+    let key = module.object(session, CKO_PRIVATE_KEY, "p256");
+    std::thread::scope(|scope| {
+        let module = &module;
+        let signing = scope.spawn(move || module.sign(session, key, CKM_ECDSA_SHA256));
+        hangs.recv().unwrap();
+        let began = Instant::now();
+        assert_eq!(call!(module, C_Finalize, null_mut()), CKR_OK);
+        assert!(began.elapsed() < Duration::from_secs(3));
+        assert_eq!(signing.join().unwrap(), CKR_DEVICE_ERROR);
+    });
+    assert_eq!(call!(module, C_Initialize, null_mut()), CKR_OK);
+    module.session(0);
 }
 
 /// A child has no library, whatever its parent's threads did at the fork, and makes one of its own.

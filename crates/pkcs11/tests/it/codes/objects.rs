@@ -1,12 +1,13 @@
 //! Attributes, PINs, and keys that change.
 
+use std::fs::{self, File};
 use std::ptr::null_mut;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use cryptoki_sys::*;
 
 use super::{Module, bytes, few, number};
-use crate::common::{home, is_over};
+use crate::common::{home, is_over, write_key};
 
 #[test]
 fn each_attribute_has_its_own_fate() {
@@ -49,6 +50,17 @@ fn each_attribute_has_its_own_fate() {
         (&buffers[0][..4], &buffers[2][..]),
         (&b"rsa\0"[..], &[1][..])
     );
+    // One object has its unique ID.
+    let (code, lengths, buffers) = ask(key, &[(CKA_UNIQUE_ID, 64)]);
+    assert_eq!((code, lengths), (CKR_OK, vec![64]));
+    let mut template = bytes(CKA_UNIQUE_ID, &buffers[0]);
+    let code = call!(module, C_FindObjectsInit, session, &mut template, 1);
+    assert_eq!(code, CKR_OK);
+    let (mut handles, mut count) = ([0; 9], 0);
+    let places = handles.as_mut_ptr();
+    let code = call!(module, C_FindObjects, session, places, 9, &mut count);
+    assert_eq!((code, count, handles[0]), (CKR_OK, 1, key));
+    assert_eq!(call!(module, C_FindObjectsFinal, session), CKR_OK);
     let (code, lengths, buffers) = ask(key, &[(CKA_PRIME_1, 500), (CKA_LABEL, 10)]);
     assert_eq!((code, lengths), (CKR_ATTRIBUTE_SENSITIVE, vec![none, 3]));
     assert_eq!(
@@ -283,6 +295,36 @@ fn handles_of_private_keys_end_with_the_login() {
     let key = module.object(session, CKO_PRIVATE_KEY, "p256");
     assert_eq!(call!(module, C_Logout, session), CKR_OK);
     assert_eq!(module.sign(session, key, CKM_ECDSA_SHA256), CKR_OK);
+}
+
+/// P-256 keys in PKCS#8 have one length, and a copied file may keep its time.
+#[test]
+fn a_key_of_the_same_length_and_time_is_seen() {
+    if is_over(few) {
+        return;
+    }
+    let (file, other) = (home().join("keys/p256.pem"), home().join("other"));
+    write_key(&other, "p256");
+    let past = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
+    for path in [&file, &other] {
+        let written = File::options().write(true).open(path).unwrap();
+        written.set_modified(past).unwrap();
+    }
+    let length = |path| fs::metadata(path).unwrap().len();
+    assert_eq!(length(&file), length(&other));
+    let module = Module::initialized();
+    let session = module.session(0);
+    let key = module.object(session, CKO_PRIVATE_KEY, "p256");
+    // Files that changed just now are read again in any case.
+    std::thread::sleep(Duration::from_secs(3));
+    module.session(0);
+    fs::rename(&other, &file).unwrap();
+    std::thread::sleep(Duration::from_millis(1100));
+    let next = module.session(0);
+    let code = module.sign(next, key, CKM_ECDSA_SHA256);
+    assert_eq!(code, CKR_KEY_HANDLE_INVALID);
+    let key = module.object(next, CKO_PRIVATE_KEY, "p256");
+    assert_eq!(module.sign(next, key, CKM_ECDSA_SHA256), CKR_OK);
 }
 
 /// Keys that come and go are seen by the next session, and others keep their handles.

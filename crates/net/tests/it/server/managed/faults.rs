@@ -32,6 +32,39 @@ async fn all_changes(served: &Served) -> Vec<ClientError> {
     all.into_iter().map(Result::unwrap_err).collect()
 }
 
+/// The audit of a device that never has room: the first change is made before that is known, and its answer says so.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_whose_line_is_the_first_that_fails_is_said_to_be_made() {
+    const FULL: &str = "[audit]\nfile = \"/dev/full\"\n";
+    let mut home = Home::new(&["admin", "user", "tenant"]);
+    for round in 0..3 {
+        let served = Served::at(home, &format!("{OFTEN}{FULL}")).await;
+        let (made, file) = match round {
+            0 => (served.create("new", KeyType::P256).await, "new.pem"),
+            1 => (served.rotate("new", 1).await, "new.pem"),
+            _ => (
+                served.admin.disable_key("new", OPTIONS).await,
+                "new.pem.disabled",
+            ),
+        };
+        let refused = made.unwrap_err();
+        assert_eq!(refused.code, Code::Internal, "{refused}");
+        assert!(refused.message.contains("the change was made"), "{refused}");
+        let text = fs::read_to_string(served.keys().join(file)).unwrap();
+        let versions = text.matches("PRIVATE KEY-----").count() / 2;
+        assert_eq!(versions, 1 + round.min(1));
+        // Now it is known.
+        let before = names(&served.keys());
+        let refused = served.create("next", KeyType::P256).await.unwrap_err();
+        assert_eq!(refused.code, Code::Unavailable, "{refused}");
+        let message = "cannot write its audit, so it answers nothing";
+        assert!(refused.message.contains(message), "{refused}");
+        assert_eq!(names(&served.keys()), before);
+        served.server.stop().await;
+        home = served.home;
+    }
+}
+
 #[test]
 fn a_full_disk_leaves_nothing_half_written() {
     in_its_own_mounts(async {
@@ -190,6 +223,28 @@ async fn servers_that_share_a_folder_lose_no_version() {
         .collect();
     assert_eq!(older, made[..18]);
     other.stop().await;
+    served.server.stop().await;
+}
+
+/// Where a file system cannot rename without replacing, a crash in between leaves both names.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_with_both_names_after_a_crash_is_enabled_and_disabled() {
+    let served = Served::start().await;
+    let made = served.create("web", KeyType::P256).await.unwrap();
+    let (enabled, disabled) = (
+        served.keys().join("web.pem"),
+        served.keys().join("web.pem.disabled"),
+    );
+    for _ in 0..2 {
+        fs::hard_link(&enabled, &disabled).unwrap();
+        served.admin.enable_key("web", OPTIONS).await.unwrap();
+        assert!(enabled.exists() && !disabled.exists());
+        let signature = sign(&served.user, "web", SCHEME).await.unwrap();
+        assert!(is_by(&made.public_key, SCHEME, &signature));
+    }
+    fs::hard_link(&enabled, &disabled).unwrap();
+    served.admin.disable_key("web", OPTIONS).await.unwrap();
+    served.admin.enable_key("web", OPTIONS).await.unwrap();
     served.server.stop().await;
 }
 

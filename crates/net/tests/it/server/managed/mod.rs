@@ -26,6 +26,7 @@ const CLIENTS: &str = "[[client]]\nidentity = \"admin\"\nkeys = [\"*\"]\n\
 const OPTIONS: CallOptions = CallOptions {
     timeout: None,
     is_urgent: false,
+    public_key_sha256: None,
 };
 
 /// Limits that no ordinary test reaches.

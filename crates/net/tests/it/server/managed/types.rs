@@ -8,15 +8,16 @@ use age_core::format::FileKey;
 use oarlock::Accelerator;
 use oarlock::keys::PublicKey;
 use oarlock::rsa::{EncryptionScheme, Hash, RsaPublicKey};
-use oarlock_net::client::Operation;
+use oarlock_net::client::{CallOptions, Operation};
 use oarlock_net::proto::{
     self, Ciphertext, KeyType, MacOf, Permission, Plaintext, SignatureScheme,
 };
 use oarlock_recipients::hybrid;
+use sha2::{Digest as _, Sha256};
 use tonic::Code;
 
 use super::super::host::call;
-use super::{OPTIONS, Served, is_by, names, sign};
+use super::{OPTIONS, Served, input, is_by, names, sign};
 
 /// The types that sign, with a scheme and the bits that the list has.
 const SIGNERS: [(KeyType, SignatureScheme, u32); 10] = [
@@ -125,6 +126,73 @@ async fn every_version_of_an_rsa_key_decrypts_and_unwraps() {
     // Without the older version, its stanzas are for another key.
     let foreign = age::x25519::Identity::generate().to_public();
     assert!(!is_unwrapped(&served, "web", &foreign).await);
+    served.server.stop().await;
+}
+
+/// A client that says which public half it means gets no signature by another key.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_may_say_which_public_half_it_means() {
+    let served = Served::start().await;
+    let meaning = |public_key: &[u8]| CallOptions {
+        public_key_sha256: Some(Sha256::digest(public_key).into()),
+        ..OPTIONS
+    };
+    for (key_type, scheme) in [
+        (KeyType::P256, SignatureScheme::EcdsaP256Sha256),
+        (KeyType::MlDsa44, SignatureScheme::MlDsa44),
+        (KeyType::Rsa2048, SignatureScheme::RsaPssSha256),
+    ] {
+        let id = key_type.as_str_name().to_lowercase();
+        let first = served.create(&id, key_type).await.unwrap().public_key;
+        let asked = || {
+            Operation::Sign(proto::Sign {
+                key_id: id.clone(),
+                scheme: scheme.into(),
+                digest: input(scheme),
+            })
+        };
+        served.user.call(asked(), meaning(&first)).await.unwrap();
+        let second = served.rotate(&id, 1).await.unwrap().public_key;
+        let refused = served.user.call(asked(), meaning(&first)).await;
+        let refused = refused.unwrap_err();
+        assert_eq!(refused.code, Code::FailedPrecondition, "{refused}");
+        assert!(refused.message.contains("rotated"), "{refused}");
+        let signature = served.user.call(asked(), meaning(&second)).await.unwrap();
+        assert!(is_by(&second, scheme, &signature), "{id}");
+        if key_type != KeyType::Rsa2048 {
+            continue;
+        }
+        // Older versions decrypt, and need no number then.
+        let accelerator = Accelerator::builder().build().unwrap();
+        let scheme = EncryptionScheme::Oaep {
+            hash: Hash::Sha256,
+            mgf1: Hash::Sha256,
+            label: Vec::new(),
+        };
+        for (version, public_key) in [(1, &first), (2, &second)] {
+            let key = RsaPublicKey::from_der(public_key).unwrap();
+            let ciphertext = accelerator.rsa_public(&key).encrypt(&scheme, b"a message");
+            let ciphertext = ciphertext.unwrap();
+            let decrypt = |key_version, meant: &[u8]| {
+                let operation = Operation::Decrypt(proto::Decrypt {
+                    key_id: id.clone(),
+                    scheme: proto::EncryptionScheme::RsaOaepSha256.into(),
+                    ciphertext: ciphertext.clone(),
+                    key_version,
+                    ..Default::default()
+                });
+                served.user.call(operation, meaning(meant))
+            };
+            for number in [0, version] {
+                let message = decrypt(number, public_key).await.unwrap();
+                assert_eq!(*message, *b"a message");
+            }
+            let none = decrypt(3 - version, public_key).await.unwrap_err();
+            assert_eq!(none.code, Code::FailedPrecondition);
+            let none = decrypt(0, b"another").await.unwrap_err();
+            assert_eq!(none.code, Code::FailedPrecondition);
+        }
+    }
     served.server.stop().await;
 }
 

@@ -62,13 +62,27 @@ impl Full {
                 byte_order: 0,
                 crt: None,
             };
+            let sign = proto::Sign {
+                key_id: "rsa2048".into(),
+                scheme: proto::SignatureScheme::RsaPssSha256.into(),
+                digest: vec![7; 32],
+            };
+            // Wrong padding decrypts to some message.
+            let decrypt = proto::Decrypt {
+                key_id: "rsa2048".into(),
+                scheme: proto::EncryptionScheme::RsaPkcs1.into(),
+                ciphertext: vec![1; 256],
+                ..Default::default()
+            };
             let requests = [
                 raw(0, number),
                 asked(1, request::Operation::Random(proto::Random { bytes: 9 })),
                 asked(2, request::Operation::ModExp(numbers)),
+                asked(3, request::Operation::Sign(sign)),
+                asked(4, request::Operation::Decrypt(decrypt)),
             ];
             let (replies, ended) = exchange(&mut self.client, vec![batch(requests)]).await;
-            assert!(ended.is_ok() && replies.len() == 3, "{ended:?} {replies:?}");
+            assert!(ended.is_ok() && replies.len() == 5, "{ended:?} {replies:?}");
             for mut reply in replies {
                 match reply.outcome.take().unwrap() {
                     reply::Outcome::Result(_) => self.note(Code::Ok),
@@ -145,19 +159,19 @@ pub fn in_its_own_mounts(test: impl Future<Output = ()>) {
     runtime.block_on(test);
 }
 
-/// Covers powers, lists, random bytes and powers of a client's numbers, as calls and in streams; while the disk has room,
+/// Covers powers, signatures, decryption, lists, random bytes and powers of a client's numbers, as calls and in streams; while the disk has room,
 /// when it is full in the middle of a line, and when there is room again.
 #[test]
 fn nothing_is_answered_without_a_line_where_the_disk_is_full() {
     in_its_own_mounts(async {
         let mut full = Full::start("").await;
         full.ask(5).await;
-        assert_eq!(full.answers(Code::Ok), 25);
-        assert_eq!((full.count("OK"), full.health().await.0), (25, 200));
+        assert_eq!(full.answers(Code::Ok), 35);
+        assert_eq!((full.count("OK"), full.health().await.0), (35, 200));
         full.ask(40).await;
         let (given, refused) = (full.answers(Code::Ok), full.answers(Code::Unavailable));
-        assert_eq!(given + refused, 225, "{:?}", full.answers);
-        assert!(given > 25 && refused > 0, "{:?}", full.answers);
+        assert_eq!(given + refused, 315, "{:?}", full.answers);
+        assert!(given > 35 && refused > 0, "{:?}", full.answers);
         assert_eq!(full.count("OK"), given);
         let unwell = (503, "the audit cannot be written\n".to_owned());
         assert_eq!(full.health().await, unwell);
@@ -170,15 +184,15 @@ fn nothing_is_answered_without_a_line_where_the_disk_is_full() {
         // Every request is refused now, in every way.
         full.answers.clear();
         full.ask(2).await;
-        assert_eq!(full.answers, HashMap::from([(Code::Unavailable, 10)]));
+        assert_eq!(full.answers, HashMap::from([(Code::Unavailable, 14)]));
 
         full.grow();
         let is_well = async || (full.health().await.0 == 200).then_some(());
         until_some("a server that is well again", is_well).await;
         full.answers.clear();
         full.ask(20).await;
-        assert_eq!(full.answers, HashMap::from([(Code::Ok, 100)]));
-        assert_eq!(full.count("OK"), given + 100);
+        assert_eq!(full.answers, HashMap::from([(Code::Ok, 140)]));
+        assert_eq!(full.count("OK"), given + 140);
         // One line has the exact number of missing lines. Refusals after that may share a line.
         let unwritten = full.unwritten().await;
         assert_eq!(metric(&full.server, "oarlock_audit_up", &[]).await, 1);
@@ -187,7 +201,7 @@ fn nothing_is_answered_without_a_line_where_the_disk_is_full() {
         let gaps = lines.iter().filter(|line| line["operation"] == "audit");
         assert_eq!(gaps.count(), 1, "{lines:?}");
         assert_eq!(count(&lines, "DATA_LOSS"), unwritten);
-        assert_eq!(unwritten + count(&lines, "UNAVAILABLE"), refused + 10);
+        assert_eq!(unwritten + count(&lines, "UNAVAILABLE"), refused + 14);
     });
 }
 
@@ -220,17 +234,17 @@ fn an_audit_that_is_not_required_loses_lines_and_counts_them() {
     in_its_own_mounts(async {
         let mut full = Full::start("required = false\n").await;
         full.ask(40).await;
-        assert_eq!(full.answers, HashMap::from([(Code::Ok, 200)]));
+        assert_eq!(full.answers, HashMap::from([(Code::Ok, 280)]));
         assert_eq!(full.health().await.0, 200);
         let unwritten = async || {
             let written = metric(&full.server, "oarlock_audit_lines_total", &[]).await;
-            (written + full.unwritten().await == 200).then_some(written)
+            (written + full.unwritten().await == 280).then_some(written)
         };
         let written = until_some("all lines", unwritten).await;
-        assert!(written < 200);
+        assert!(written < 280);
         assert_eq!(full.count("OK"), written);
         full.grow();
-        let told = async || (full.count("DATA_LOSS") == 200 - written).then_some(());
+        let told = async || (full.count("DATA_LOSS") == 280 - written).then_some(());
         until_some("a line about those that are missing", told).await;
         assert_eq!(full.server.stop().await, 0);
     });

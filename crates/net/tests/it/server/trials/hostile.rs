@@ -358,6 +358,7 @@ async fn a_request_too_long_for_any_server_breaks_nobodys_stream() {
     let options = oarlock_net::client::CallOptions {
         timeout: Some(Duration::from_secs(5)),
         is_urgent: false,
+        ..oarlock_net::client::CallOptions::default()
     };
     let (long, right) = tokio::join!(client.call(long, options), client.call(right, options));
     assert_eq!(long.unwrap_err().code, Code::InvalidArgument);

@@ -127,6 +127,7 @@ async fn a_client_goes_on_when_its_connection_reaches_its_age() {
             let options = CallOptions {
                 timeout: Some(LIMIT),
                 is_urgent: false,
+                ..CallOptions::default()
             };
             let answer = client.call(operation, options).await.unwrap();
             assert_eq!(answer.last(), Some(&1));

@@ -248,6 +248,7 @@ async fn a_client_that_nothing_matches_is_in_the_audit() {
     let options = CallOptions {
         timeout: Some(Duration::from_secs(2)),
         is_urgent: false,
+        ..CallOptions::default()
     };
     let refused = client.call(random, options).await.unwrap_err();
     assert!(refused.message.contains("matches \"mallory\""), "{refused}");
