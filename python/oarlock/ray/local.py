@@ -202,7 +202,10 @@ class LocalStore:
             os.unlink(upload[2], dir_fd=self.own())
 
     def copy_rest(self, source, source_file, start, sink):
-        """Append the bytes of a file from a position on, without reading them into memory where the system can."""
+        """Append the bytes of a file from a position on, without reading them into memory where the system can. Return where
+        the rest begins, which the caller has to read."""
+        if not isinstance(source, LocalStore):
+            return start
         left = source_file.entry.size - start
         while left > 0:
             try:
