@@ -247,7 +247,7 @@ class Planner:
         return output_of(command, path)
 
     def _is_done(self, entry, known, present):
-        if known is None or known["state"] != "done" or known["recipients"] != self._recipients:
+        if known is None or known["state"] != "done" or not self._manifest.is_for(known, self._recipients):
             return False
         output = known["output"]
         if (output["size"], output["etag"]) != (present.size, present.etag):

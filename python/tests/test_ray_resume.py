@@ -1,0 +1,63 @@
+"""`oarlock fleet`: a job that goes on where another one, with other options, has stopped."""
+
+import json
+
+import pytest
+from ray_support import fill_for
+
+from oarlock._oarlock import AgeIdentities
+from oarlock.ray.objects import FOLDER
+
+pytestmark = pytest.mark.usefixtures("cluster", "threads_as_workers")
+
+
+@pytest.fixture
+def folder(place_of):
+    return place_of("folder", "dst")
+
+
+def test_recipients_that_were_added_stay(work, target, keys, tmp_path):
+    (_, _, first), (_, _, second) = keys
+    third = AgeIdentities.generate().recipient
+    fill_for(tmp_path / "src", {"a": b"a", "b": b"b"}, "encrypt", keys)
+
+    def encrypt(*recipients):
+        done = work("encrypt", tmp_path / "src", target, recipients=recipients)
+        return done.done, done.unchanged, done.failed
+
+    assert encrypt(first) == (2, 0, 0)
+    for added in (second, third):
+        done = work("rotate", target.url, target, recipients=(added,), keep=True)
+        assert (done.done, done.failed) == (2, 0), done
+        assert encrypt(first) == (0, 2, 0)
+    before = [target.read(name) for name in target.names()]
+    assert encrypt(third, first, second) == (0, 2, 0)
+    assert before == [target.read(name) for name in target.names()]
+    # What changes has the recipients of the command, and what is for others is done again.
+    fill_for(tmp_path / "src", {"a": b"newer"}, "encrypt", keys)
+    assert encrypt(first) == (1, 1, 0)
+    assert encrypt(second) == (2, 0, 0)
+    # A rotation without --keep replaces them all.
+    assert work("rotate", target.url, target, identities=(keys[1][0],), recipients=(first,)).failed == 0
+    assert encrypt(first) == (0, 2, 0)
+    assert encrypt(first, second) == (2, 0, 0)
+
+
+def test_hostile_names_of_recipients(work, folder, keys, tmp_path):
+    """Lists under names that are not theirs, names that are no texts, and many of them."""
+    fill_for(tmp_path / "src", {"a": b"a"}, "encrypt", keys)
+    assert work("encrypt", tmp_path / "src", folder).done == 1
+    (manifest,) = (tmp_path / "dst" / FOLDER).glob("manifest-*.jsonl")
+    line = json.loads(manifest.read_text().splitlines()[-1])
+    rotated = {**line, "command": "rotate", "path": "a.age", "source": None}
+    with open(manifest, "a") as file:
+        for listed in ("x", 5, [5], [keys[1][2]], {"a": 1}):
+            file.write(json.dumps({"recipients": line["recipients"], "list": listed}) + "\n")
+        for name in (5, [], "+\ud800"):
+            file.write(json.dumps({**rotated, "recipients": name}) + "\n")
+        for number in range(1000):
+            file.write(json.dumps({**rotated, "recipients": f"+{number:016x}"}) + "\n")
+    done = work("encrypt", tmp_path / "src", folder)
+    assert (done.unchanged, done.failed) == (1, 0), done
+    assert any("3 lines of manifests were ignored" in note for note in done.notes), done.notes
+    assert work("encrypt", tmp_path / "src", folder, recipients=(keys[0][2], keys[1][2])).done == 1
