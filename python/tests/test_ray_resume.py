@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from ray_support import fill_for
+from ray_support import CHUNK, fill_for
 
 from oarlock._oarlock import AgeIdentities
 from oarlock.ray.objects import FOLDER
@@ -61,3 +61,17 @@ def test_hostile_names_of_recipients(work, folder, keys, tmp_path):
     assert (done.unchanged, done.failed) == (1, 0), done
     assert any("3 lines of manifests were ignored" in note for note in done.notes), done.notes
     assert work("encrypt", tmp_path / "src", folder, recipients=(keys[0][2], keys[1][2])).done == 1
+
+
+@pytest.mark.parametrize("command", ["encrypt", "decrypt"])
+def test_a_digest_that_is_asked_for_later(work, folder, keys, tmp_path, command):
+    fill_for(tmp_path / "src", {"a": b"a", "b": bytes(3 * CHUNK)}, command, keys)
+    assert work(command, tmp_path / "src", folder).done == 2
+    assert work(command, tmp_path / "src", folder, digest=True, dry_run=True).done == 2
+    assert work(command, tmp_path / "src", folder, digest=True).done == 2
+    text = "".join(path.read_text() for path in (tmp_path / "dst" / FOLDER).glob("manifest-*.jsonl"))
+    digests = [line["sha256"] for line in map(json.loads, text.splitlines()) if "sha256" in line]
+    assert len(digests) == 2 and all(len(digest) == 64 for digest in digests)
+    # It stays, also for jobs that do not ask.
+    for options in ({"digest": True}, {}, {"digest": True}):
+        assert work(command, tmp_path / "src", folder, **options).unchanged == 2

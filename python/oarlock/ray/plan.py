@@ -249,6 +249,8 @@ class Planner:
     def _is_done(self, entry, known, present):
         if known is None or known["state"] != "done" or not self._manifest.is_for(known, self._recipients):
             return False
+        if self._options.digest and not known["sha256"]:
+            return False
         output = known["output"]
         if (output["size"], output["etag"]) != (present.size, present.etag):
             return False
