@@ -20,7 +20,8 @@ import random
 import socket
 import time
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
@@ -40,6 +41,8 @@ from .worker import Done, Fault, Sealed, Settings, Worker, is_repeatable
 _CALLS_PER_WORKER = 2
 _ATTEMPTS = 4
 _DELAY_SECONDS = 0.3
+#: Long objects that get their names at a time.
+_COMMITS = 2
 #: How long a job that stops waits for calls that are under way.
 _END_SECONDS = 10
 #: Objects that wait for another attempt before no more are listed.
@@ -280,6 +283,9 @@ class _Job:
         self._hands = []
         self._calls = {}
         self._uploads = set()
+        #: Long objects that get their names.
+        self._commits = ThreadPoolExecutor(_COMMITS)
+        self._committing = {}
         self._is_listed = False
         self._losses = 0
         self._stop = None
@@ -299,8 +305,11 @@ class _Job:
         self._stack = stack
         try:
             self._loop()
+            self._commits.shutdown(cancel_futures=True)
+            self._take_commits()
         finally:
             self._thread.shutdown(cancel_futures=True)
+            self._commits.shutdown(cancel_futures=True)
             # A worker that is killed in a call leaves its temporary files to the next job.
             if self._calls:
                 with contextlib.suppress(Exception):
@@ -323,19 +332,31 @@ class _Job:
 
     def _loop(self):
         while self._stop is None:
+            self._take_commits()
             self._prepare()
             self._hand_out()
-            waited = [*self._calls, *(hand.ready for hand in self._hands if hand.recipient is None)]
-            if not self._calls and not self._units and not self._preparing and not self._again and self._is_listed:
+            left = self._calls or self._units or self._preparing or self._again or self._committing
+            if not left and self._is_listed:
                 return
-            is_hungry = not self._units and (self._preparing or self._again)
-            ready, _ = ray.wait(waited, num_returns=1, timeout=0.02 if is_hungry else 0.5) if waited else ([], None)
-            if not waited:
-                time.sleep(0.01)
-            for reference in ready:
+            for reference in self._wait():
                 self._answer(reference)
             if self._progress is not None:
                 self._progress(self._summary)
+
+    def _wait(self):
+        """Wait until there is something to do. Return the references of calls that have ended."""
+        calls = [*self._calls, *(hand.ready for hand in self._hands if hand.recipient is None)]
+        threads = [*self._preparing, *self._committing]
+        if not calls:
+            if threads:
+                wait_for(threads, 0.02 if self._again else 0.5, FIRST_COMPLETED)
+            else:
+                # Objects wait for another attempt.
+                time.sleep(0.02)
+            return ()
+        is_hungry = self._committing or (not self._units and (self._preparing or self._again))
+        ready, _ = ray.wait(calls, num_returns=1, timeout=0.02 if is_hungry else 0.5)
+        return ready
 
     def _prepare(self):
         """Keep some units of work ready."""
@@ -520,19 +541,31 @@ class _Job:
         upload.parts += answer or ()
         if upload.left:
             return
-        self._uploads.discard(upload)
-        try:
-            if self._target.announces:
-                version = self._target.finish(upload.upload, entry.mode)
-                self._manifest.add(entry, "written", output=output(version))
-                self._manifest.flush()
-            committed = self._target.commit(upload.upload, upload.parts, entry.mode)
-        except Exception as error:
-            # A store's library has exceptions of its own.
-            upload.abort()
-            self._missed(Fault(entry, str(error), "failed" if isinstance(error, Failed) else "again"))
-        else:
-            self._done(Done(entry, committed, None))
+        # It takes as long as the disk, or the store, needs for all of the object.
+        self._committing[self._commits.submit(self._commit, upload)] = upload
+
+    def _commit(self, upload):
+        """Give a long object its name. Return its version."""
+        entry = upload.item.entry
+        if self._target.announces:
+            version = self._target.finish(upload.upload, entry.mode)
+            self._manifest.add(entry, "written", output=output(version))
+            self._manifest.flush()
+        return self._target.commit(upload.upload, upload.parts, entry.mode)
+
+    def _take_commits(self):
+        for future in [future for future in self._committing if future.done()]:
+            upload = self._committing.pop(future)
+            self._uploads.discard(upload)
+            entry = upload.item.entry
+            try:
+                committed = future.result()
+            except Exception as error:
+                # A store's library has exceptions of its own.
+                upload.abort()
+                self._missed(Fault(entry, str(error), "failed" if isinstance(error, Failed) else "again"))
+            else:
+                self._done(Done(entry, committed, None))
 
     def _done(self, done):
         self._attempts.pop(done.entry.path, None)

@@ -425,7 +425,10 @@ class _Sink:
             self.position += count
             views = _rest(views, count)
 
-    def finish(self):
+    def finish(self, is_range=False):
+        if is_range:
+            # The driver's flush would not cover what another machine has in its memory.
+            os.fsync(self.descriptor)
         self.close()
         return None
 

@@ -514,7 +514,7 @@ class _Sink:
             self.parts.append((self.number, self._store._fs.call_s3("upload_part", **arguments, **part)["ETag"]))
             self.number += 1
 
-    def finish(self):
+    def finish(self, is_range=False):
         if self._data or not self.parts:
             self.flush()
         return self.parts

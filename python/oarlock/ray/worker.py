@@ -150,14 +150,14 @@ class Worker:
                         if number == 0:
                             sink.write([prologue])
                         self._seal(source, sink, payload, begin, end)
-                        return sink.finish()
+                        return sink.finish(is_range=True)
                     finally:
                         sink.close()
             with self._source.open(item.entry) as source:
                 sink = self._target.part(upload, number + 1, number * self._range_bytes)
                 try:
                     self._open(source, sink, payload, item.sealed.start, number * self._range_chunks, self._range_chunks)
-                    return sink.finish()
+                    return sink.finish(is_range=True)
                 finally:
                     sink.close()
 
