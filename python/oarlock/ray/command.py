@@ -19,6 +19,10 @@ _ABOUT = {
     "verify": "compare the objects of SRC with what `encrypt` made of them in DST",
 }
 
+#: How public keys of SSH begin, and those that age files can be encrypted to.
+_SSH_KINDS = ("ssh-", "ecdsa-", "sk-")
+_SSH_USABLE = ("ssh-ed25519 ", "ssh-rsa ")
+_KIND_SHOWN_MAX = 50
 _WRITING = ("encrypt", "decrypt", "rotate")
 _LIST = {"action": "append", "default": []}
 _FLAG = {"action": "store_true"}
@@ -202,13 +206,25 @@ def _server(given):
 
 
 def _recipients_of(path):
+    """Return the recipients in a file. As in age, SSH keys that nobody can encrypt to do not prevent the use of the others."""
     try:
         with open(path, encoding="utf-8") as file:
             lines = [line.strip() for line in file.read(1 << 20).splitlines()]
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a text"
         raise JobError(f"cannot read the recipients file {path}: {reason}") from None
-    return [line for line in lines if line and not line.startswith("#")]
+    recipients, unusable = [], []
+    for number, line in enumerate(lines, 1):
+        if line.startswith(_SSH_KINDS) and not line.startswith(_SSH_USABLE):
+            kind = line.split()[0][:_KIND_SHOWN_MAX]
+            unusable.append(f"{path}: line {number}: unsupported SSH key: of the type {kind}: use ssh-ed25519 or ssh-rsa")
+        elif line and not line.startswith("#"):
+            recipients.append(line)
+    if unusable and not recipients:
+        raise JobError(unusable[0])
+    for reason in unusable:
+        print(f"oarlock fleet: warning: {shown(reason)}: not encrypted to this key", file=sys.stderr)
+    return recipients
 
 
 def _refused(reason):

@@ -1,0 +1,35 @@
+"""The command `oarlock fleet`: its arguments, and what it prints."""
+
+import subprocess
+
+import pytest
+
+import oarlock
+from oarlock.ray.command import main
+
+pytestmark = pytest.mark.usefixtures("cluster", "threads_as_workers")
+
+
+def ssh_key(folder, kind):
+    subprocess.run(("ssh-keygen", "-q", "-t", kind, "-N", "", "-f", folder / kind), check=True)
+    return (folder / f"{kind}.pub").read_text()
+
+
+def test_a_file_with_keys_that_cannot_be_encrypted_to(tmp_path, capsys):
+    """As https://github.com/NAME.keys lists them."""
+    ecdsa, usable = ssh_key(tmp_path, "ecdsa"), ssh_key(tmp_path, "ed25519")
+    hardware = "sk-ssh-ed25519@openssh.com AAAAGnNrLXNzaC1lZDI1NTE5QG9wZW5zc2guY29t me"
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "a").write_bytes(b"a")
+    keys = tmp_path / "me.keys"
+    arguments = ["encrypt", "-R", str(keys), "--workers", "1", str(tmp_path / "src"), str(tmp_path / "dst")]
+    keys.write_text(f"{ecdsa}# a comment\n{usable}{hardware}\n")
+    assert main(arguments) == 0
+    told = capsys.readouterr().err
+    assert f"warning: {keys}: line 1: unsupported SSH key: of the type ecdsa-sha2-nistp256" in told
+    assert f"{keys}: line 4: unsupported SSH key: of the type sk-ssh-ed25519@openssh.com" in told and told.count("warning") == 2
+    with oarlock.open(tmp_path / "dst" / "a.age", identity=tmp_path / "ed25519") as file:
+        assert file.read() == b"a"
+    keys.write_text(ecdsa)
+    assert main(arguments) == 2
+    assert "line 1: unsupported SSH key: of the type ecdsa-sha2-nistp256: use ssh-ed25519" in capsys.readouterr().err
