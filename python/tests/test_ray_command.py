@@ -1,11 +1,14 @@
 """The command `oarlock fleet`: its arguments, and what it prints."""
 
+import json
 import subprocess
+import time
 
 import pytest
 
 import oarlock
 from oarlock.ray.command import main
+from oarlock.ray.worker import Worker
 
 pytestmark = pytest.mark.usefixtures("cluster", "threads_as_workers")
 
@@ -33,3 +36,25 @@ def test_a_file_with_keys_that_cannot_be_encrypted_to(tmp_path, capsys):
     keys.write_text(ecdsa)
     assert main(arguments) == 2
     assert "line 1: unsupported SSH key: of the type ecdsa-sha2-nistp256: use ssh-ed25519" in capsys.readouterr().err
+
+
+def test_a_cluster_without_a_free_cpu(tmp_path, capsys, monkeypatch, keys):
+    """Its workers do not start. The command says so while it waits, and once."""
+    begin, told = Worker.begin, []
+
+    def late(self):
+        deadline = time.monotonic() + 10
+        while not any(told) and time.monotonic() < deadline:
+            time.sleep(0.05)
+            told.append("no free CPU" in capsys.readouterr().err)
+        return begin(self)
+
+    monkeypatch.setattr(Worker, "begin", late)
+    monkeypatch.setattr("oarlock.ray.job._WAITING_SECONDS", 0.1)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "a").write_bytes(b"a")
+    arguments = ["encrypt", "-r", keys[0][2], "--workers", "1", "--json", str(tmp_path / "src"), str(tmp_path / "dst")]
+    assert main(arguments) == 0 and told[-1]
+    output = capsys.readouterr()
+    assert "no free CPU" not in output.err
+    assert [note for note in json.loads(output.out)["notes"] if "no free CPU" in note]

@@ -1,11 +1,13 @@
 """`oarlock fleet` and the headers of age files: long ones, and ends that do not belong there."""
 
+import os
+
 import pytest
 from ray_support import CHUNK, job
 
 import oarlock
 from oarlock._oarlock import AgeIdentities, AgeKey
-from oarlock.ray import Options, plan
+from oarlock.ray import JobError, Options, headers, plan
 from oarlock.ray.keys import Identities
 from oarlock.ray.local import LocalStore
 from oarlock.ray.manifest import Manifest
@@ -70,3 +72,18 @@ def test_files_with_bytes_too_many_or_too_few(place_of, keys, tmp_path, kind):
     done = job("verify", plain.url, sealed.url, **options)
     assert (done.done, done.failed, done.retries) == (len(names) // 30, len(names), 0), done
     assert {path for path, _ in done.failures} <= set(names)
+
+
+def test_a_header_that_is_written_in_part(keys, tmp_path, monkeypatch):
+    """The message names the file, and the next job finishes it."""
+    (path, _, first), (other, _, second) = keys
+    with oarlock.open(tmp_path / "a.age", "wb", recipients=first) as file:
+        file.write(b"a")
+    write = os.pwrite
+    arguments = ("rotate", tmp_path, tmp_path)
+    with monkeypatch.context() as patch, pytest.raises(JobError, match=r"a\.age: not all of it was written"):
+        patch.setattr(headers.os, "pwrite", lambda descriptor, data, at: write(descriptor, data[:50], at))
+        job(*arguments, identities=(path,), recipients=(second,))
+    assert job(*arguments, identities=(path, other), recipients=(second,)).failed == 0
+    with oarlock.open(tmp_path / "a.age", identity=other) as file:
+        assert file.read() == b"a"

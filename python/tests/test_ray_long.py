@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 
 import pytest
 from ray_support import CHUNK, fill_for, job
@@ -10,7 +11,7 @@ import oarlock
 from oarlock._oarlock import AgeKey
 from oarlock.ray import local
 from oarlock.ray.local import LocalStore
-from oarlock.ray.worker import Item, Sealed, Settings, Worker
+from oarlock.ray.worker import Fault, Item, Sealed, Settings, Worker
 
 pytestmark = pytest.mark.usefixtures("cluster", "threads_as_workers")
 
@@ -59,3 +60,26 @@ def test_work_goes_on_while_a_long_object_gets_its_name(keys, tmp_path, monkeypa
     for name, data in plain.items():
         with oarlock.open(tmp_path / "dst" / f"{name}.age", identity=path) as opened:
             assert opened.read() == data
+
+
+def test_a_range_is_tried_again_after_a_pause(place_of, keys, rng, monkeypatch):
+    """Ranges of S3's objects are, and of files that are decrypted."""
+    (path, _, recipient), _ = keys
+    source, target = place_of("folder", "src"), place_of("folder", "dst")
+    source.write("a", rng.randbytes(5 * CHUNK))
+    sealed = place_of("folder", "sealed")
+    assert job("encrypt", source.url, sealed.url, recipients=(recipient,), range_chunks=2).done == 1
+    work, times = Worker.range, []
+
+    def failing(self, item, upload, number, prologue):
+        if number == 1:
+            times.append(time.monotonic())
+            if len(times) < 3:
+                return Fault(item.entry, "not this time", "again")
+        return work(self, item, upload, number, prologue)
+
+    monkeypatch.setattr(Worker, "range", failing)
+    done = job("decrypt", sealed.url, target.url, identities=(path,), range_chunks=2)
+    assert (done.done, done.failed, done.retries) == (1, 0, 2), done
+    assert times[1] - times[0] >= 0.25 and times[2] - times[1] >= 0.5, times
+    assert target.read("a") == source.read("a")

@@ -143,16 +143,16 @@ def main(arguments: list[str] | None = None) -> int:
     if given.json:
         print(json.dumps({key: value for key, value in vars(summary).items()}))
     else:
-        _print(summary, is_dry)
+        _print(summary, is_dry, progress.told)
     return 0 if summary.is_complete else 1
 
 
-def _print(summary, is_dry):
+def _print(summary, is_dry, told):
     for path, reason in summary.skips:
         print(f"skipped {shown(path)}: {reason}", file=sys.stderr)
     for path, reason in summary.failures:
         print(f"failed {shown(path)}: {shown(reason)}", file=sys.stderr)
-    for note in summary.notes:
+    for note in summary.notes[told:]:
         print(f"note: {note}", file=sys.stderr)
     rate = summary.bytes / summary.seconds / 1e6 if summary.seconds else 0
     counts = f"{summary.unchanged} unchanged, {summary.skipped} skipped, {summary.failed} failed"
@@ -163,10 +163,12 @@ def _print(summary, is_dry):
 
 
 class _Progress:
-    """A bar on standard error, if that is a terminal."""
+    """Notes on standard error, and a bar if that is a terminal."""
 
     def __init__(self, is_wanted):
         self._bar = None
+        #: How many notes it has printed.
+        self.told = 0
         if is_wanted and sys.stderr.isatty():
             try:
                 from tqdm import tqdm
@@ -182,6 +184,11 @@ class _Progress:
             self._bar.close()
 
     def show(self, summary):
+        for note in summary.notes[self.told :]:
+            if self._bar is not None:
+                self._bar.clear()
+            print(f"note: {note}", file=sys.stderr)
+        self.told = len(summary.notes)
         if self._bar is not None:
             self._bar.set_postfix_str(f"{summary.done} objects, {summary.failed} failed", refresh=False)
             self._bar.update(summary.bytes - self._bar.n)

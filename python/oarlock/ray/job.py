@@ -47,6 +47,8 @@ _COMMITS = 2
 _END_SECONDS = 10
 #: Objects that wait for another attempt before no more are listed.
 _AGAIN_MAX = 1000
+#: How long a job waits for its first worker before it tells of that.
+_WAITING_SECONDS = 15
 _FAILURES_SHOWN_MAX = 100
 #: Workers in a row that do not start or die at once.
 _LOSSES_MAX = 10
@@ -170,6 +172,10 @@ ROTATION_NOTE = (
 )
 
 
+#: A worker needs a CPU that nothing else of the cluster has.
+WAITING_NOTE = "no worker has started yet: the cluster may have no free CPU (`ray status` shows what uses them)"
+
+
 def _unwrapper(options):
     if options.unwrap is not None:
         return Remote(options.unwrap)
@@ -278,6 +284,7 @@ class _Job:
         self._preparing = deque()
         self._units = deque()
         self._again = []
+        self._ranges_again = []
         self._order = itertools.count()
         self._attempts = {}
         self._hands = []
@@ -288,6 +295,7 @@ class _Job:
         self._committing = {}
         self._is_listed = False
         self._losses = 0
+        self._waiting_since = None
         self._stop = None
         self._counters = ()
 
@@ -335,13 +343,24 @@ class _Job:
             self._take_commits()
             self._prepare()
             self._hand_out()
-            left = self._calls or self._units or self._preparing or self._again or self._committing
-            if not left and self._is_listed:
+            left = (self._calls, self._units, self._preparing, self._again, self._ranges_again, self._committing)
+            if self._is_listed and not any(left):
                 return
             for reference in self._wait():
                 self._answer(reference)
+            self._note_waiting()
             if self._progress is not None:
                 self._progress(self._summary)
+
+    def _note_waiting(self):
+        """Tell of workers that do not start."""
+        if not self._hands or any(hand.recipient is not None for hand in self._hands):
+            self._waiting_since = None
+            return
+        now = time.monotonic()
+        self._waiting_since = self._waiting_since or now
+        if now - self._waiting_since >= _WAITING_SECONDS and WAITING_NOTE not in self._summary.notes:
+            self._summary.notes.append(WAITING_NOTE)
 
     def _wait(self):
         """Wait until there is something to do. Return the references of calls that have ended."""
@@ -349,18 +368,20 @@ class _Job:
         threads = [*self._preparing, *self._committing]
         if not calls:
             if threads:
-                wait_for(threads, 0.02 if self._again else 0.5, FIRST_COMPLETED)
+                wait_for(threads, 0.02 if self._again or self._ranges_again else 0.5, FIRST_COMPLETED)
             else:
                 # Objects wait for another attempt.
                 time.sleep(0.02)
             return ()
-        is_hungry = self._committing or (not self._units and (self._preparing or self._again))
+        is_hungry = self._committing or (not self._units and (self._preparing or self._again or self._ranges_again))
         ready, _ = ray.wait(calls, num_returns=1, timeout=0.02 if is_hungry else 0.5)
         return ready
 
     def _prepare(self):
         """Keep some units of work ready."""
         now = time.monotonic()
+        while self._ranges_again and self._ranges_again[0][0] <= now:
+            self._units.appendleft(heapq.heappop(self._ranges_again)[2])
         while len(self._preparing) < 2 and len(self._units) < 4 * max(1, len(self._hands)):
             due = []
             while self._again and self._again[0][0] <= now and len(due) < 64:
@@ -527,7 +548,7 @@ class _Job:
             may_repeat = unit.attempts < _ATTEMPTS and is_repeatable(self._options.command, entry)
             if answer.kind == "again" and may_repeat and upload.fault is None:
                 self._summary.retries += 1
-                self._units.appendleft(unit)
+                heapq.heappush(self._ranges_again, (_due(unit.attempts), next(self._order), unit))
                 return
             if upload.fault is None:
                 upload.fault = answer
@@ -596,8 +617,7 @@ class _Job:
         self._attempts[entry.path] = attempts
         self._summary.retries += 1
         self._counted("retried", entry)
-        due = time.monotonic() + _DELAY_SECONDS * 2**attempts * random.uniform(0.5, 1)
-        heapq.heappush(self._again, (due, next(self._order), entry))
+        heapq.heappush(self._again, (_due(attempts), next(self._order), entry))
 
     def _counted(self, result, entry):
         for counter, value in zip(self._counters, (1, entry.size)):
@@ -612,6 +632,11 @@ class _Job:
         # The line of another program's object would make it this job's the next time.
         if self._options.writes and fault.kind != "foreign":
             self._manifest.add(fault.entry, "failed", reason=fault.reason[:1000])
+
+
+def _due(attempts):
+    """Return the time of another attempt."""
+    return time.monotonic() + _DELAY_SECONDS * 2**attempts * random.uniform(0.5, 1)
 
 
 def _counters():
