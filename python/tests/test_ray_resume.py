@@ -1,11 +1,14 @@
 """`oarlock fleet`: a job that goes on where another one, with other options, has stopped."""
 
 import json
+import os
 
 import pytest
-from ray_support import CHUNK, fill_for
+from ray_support import CHUNK, fill_for, is_clean
 
 from oarlock._oarlock import AgeIdentities
+from oarlock.ray.job import _Job
+from oarlock.ray.local import LocalStore
 from oarlock.ray.objects import FOLDER
 
 pytestmark = pytest.mark.usefixtures("cluster", "threads_as_workers")
@@ -75,3 +78,70 @@ def test_a_digest_that_is_asked_for_later(work, folder, keys, tmp_path, command)
     # It stays, also for jobs that do not ask.
     for options in ({"digest": True}, {}, {"digest": True}):
         assert work(command, tmp_path / "src", folder, **options).unchanged == 2
+
+
+def test_a_manifest_on_another_disk(work, folder, keys, tmp_path, monkeypatch):
+    """Its flush does not cover the names of outputs, so they are flushed before the job ends."""
+    fill_for(tmp_path / "src", {"a": b"a"}, "encrypt", keys)
+    settled, settle = [], LocalStore.settle
+
+    def noted(self):
+        settle(self)
+        settled.append(((tmp_path / "dst" / "a.age").exists(), "done" in (tmp_path / "manifest").read_text()))
+
+    monkeypatch.setattr(LocalStore, "settle", noted)
+    for count in (1, 0):
+        assert work("encrypt", tmp_path / "src", folder, manifest=str(tmp_path / "manifest")).done == count
+    assert settled == [(True, True)] * 2
+
+
+@pytest.mark.parametrize("change", ["removed", "cut short"])
+@pytest.mark.parametrize("is_long", [False, True])
+def test_an_object_that_changes_after_the_listing(work, folder, keys, tmp_path, monkeypatch, change, is_long):
+    options = {"range_chunks": 2} if is_long else {}
+    fill_for(tmp_path / "src", {"a": bytes(5 * CHUNK if is_long else 5), "b": b"b"}, "encrypt", keys)
+    hand_out, files = _Job._hand_out, [tmp_path / "src" / "a"]
+
+    def late(self):
+        if self._units and files:
+            file = files.pop()
+            if change == "removed":
+                file.unlink()
+            else:
+                os.truncate(file, 1)
+        hand_out(self)
+
+    monkeypatch.setattr(_Job, "_hand_out", late)
+    done = work("encrypt", tmp_path / "src", folder, **options)
+    assert not files
+    if change == "removed":
+        assert (done.done, done.failed) == (1, 1) and done.failures == [("a", "it is no longer there")], done
+    else:
+        # As what it is now.
+        assert (done.done, done.failed, done.retries) == (2, 0, 1), done
+    assert folder.names() == (["b.age"] if change == "removed" else ["a.age", "b.age"])
+    assert is_clean(tmp_path / "dst")
+
+
+def test_an_object_that_is_listed_twice(work, target, keys, tmp_path, monkeypatch):
+    """A store whose listing moves on while another program writes may do so."""
+    fill_for(tmp_path / "src", {"a": b"a", "b": b"b"}, "encrypt", keys)
+    listed = LocalStore.list
+
+    def twice(self):
+        found = list(listed(self))
+        return iter([*found, *found])
+
+    monkeypatch.setattr(LocalStore, "list", twice)
+    done = work("encrypt", tmp_path / "src", target)
+    assert (done.done + done.unchanged, done.failed) == (4, 0) and target.names() == ["a.age", "b.age"], done
+    done = work("encrypt", tmp_path / "src", target)
+    assert (done.done, done.failed) == (0, 0), done
+
+
+def test_times_in_the_future(work, folder, keys, tmp_path):
+    fill_for(tmp_path / "src", {"a": b"a"}, "encrypt", keys)
+    os.utime(tmp_path / "src" / "a", (4e9, 4e9))
+    assert work("encrypt", tmp_path / "src", folder).done == 1
+    os.utime(tmp_path / "src" / "a", (4e9, 4e9))
+    assert work("encrypt", tmp_path / "src", folder).unchanged == 1

@@ -161,6 +161,10 @@ def run(options: Options, progress: Callable[[Summary], Any] | None = None) -> S
             job.count()
         else:
             job.work(stack)
+            if writes and options.manifest is not None and hasattr(target, "settle"):
+                # Otherwise the flush of the manifest, in the same file system, has covered the names.
+                manifest.flush()
+                target.settle()
     summary.seconds = round(time.monotonic() - begun, 3)
     return summary
 

@@ -197,6 +197,11 @@ class LocalStore:
         # One call for all: a flush of the disk takes milliseconds.
         return ctypes.CDLL(None, use_errno=True).syncfs(self.own()) == 0
 
+    def settle(self):
+        """Have the disk keep the names of all objects."""
+        if ctypes.CDLL(None, use_errno=True).syncfs(self.own()) != 0:
+            os.sync()
+
     def abort(self, upload):
         with contextlib.suppress(OSError):
             os.unlink(upload[2], dir_fd=self.own())
