@@ -1,6 +1,7 @@
 """The command `oarlock fleet`: its arguments, and what it prints."""
 
 import json
+import socket
 import subprocess
 import time
 
@@ -58,3 +59,13 @@ def test_a_cluster_without_a_free_cpu(tmp_path, capsys, monkeypatch, keys):
     output = capsys.readouterr()
     assert "no free CPU" not in output.err
     assert [note for note in json.loads(output.out)["notes"] if "no free CPU" in note]
+
+
+def test_a_worker_of_another_version(tmp_path, capsys, monkeypatch, keys):
+    monkeypatch.setattr("oarlock.ray.worker.__version__", "0.0.1")
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "a").write_bytes(b"a")
+    assert main(["encrypt", "-r", keys[0][2], "--workers", "1", str(tmp_path / "src"), str(tmp_path / "dst")]) == 2
+    told = capsys.readouterr().err
+    assert f"{socket.gethostname()} has version 0.0.1 of oarlock, and the driver {oarlock.__version__}" in told
+    assert not (tmp_path / "dst" / "a.age").exists()
