@@ -157,11 +157,12 @@ def test_the_lock_of_a_bucket_without_conditions(without_if_none_match):
 
 def test_two_jobs_at_once_in_a_bucket_without_conditions(without_if_none_match):
     """The second one begins between any two requests of the first one."""
-    for step in range(1, 12):
-        first, second = without_if_none_match(), without_if_none_match()
-        call, count, held = first._fs.call_s3, [0], []
+    first, second = without_if_none_match(), without_if_none_match()
+    call = first._fs.call_s3
+    for step in range(1, 10):
+        count, held = [0], []
 
-        def interrupted(method, call=call, count=count, held=held, second=second, step=step, **arguments):
+        def interrupted(method, count=count, held=held, step=step, **arguments):
             count[0] += 1
             if count[0] == step:
                 held.append(second.lock("the second job"))

@@ -139,9 +139,13 @@ class Manifest:
                 line["recipients"] = recipients_name(recipients, keep)
                 self._list(line["recipients"], sorted(recipients), "recipients")
             line.update(more)
+            text = json.dumps(line)
             if state == "written":
-                self._take(*_checked(json.dumps(line).encode()))
-            self._lines += json.dumps(line).encode() + b"\n"
+                self._take(*_checked(text.encode()))
+            elif state == "done":
+                # A listing may have the object twice.
+                self._know(entry.path, _kept(line, line["output"]))
+            self._lines += text.encode() + b"\n"
             is_due = len(self._lines) >= _FLUSH_BYTES or time.monotonic() > self._flushed + _FLUSH_SECONDS
         if is_due:
             self.flush()
@@ -261,6 +265,9 @@ class Manifest:
             fields = {**known, "output": fields["output"], "recipients": name, "added": added}
         elif command != self._command:
             return
+        self._know(path, fields)
+
+    def _know(self, path, fields):
         self._known.execute("INSERT OR REPLACE INTO known VALUES (?, ?)", (os.fsencode(path), json.dumps(fields)))
 
     def _take_list(self, fields):
@@ -363,10 +370,14 @@ def _checked(line):
         raise ValueError("no known state")
     if not isinstance(output, dict):
         raise ValueError("the output is not an object of JSON")
-    kept = {key: fields.get(key) for key in ("size", "etag", "state", "recipients", "sha256", "header", "source", "job")}
+    kept = _kept(fields, output)
     names = [kept[key] for key in ("recipients", "source", "job") if kept[key] is not None]
     if not all(isinstance(name, str) and name.isascii() for name in names):
         raise ValueError("the recipients, the source or the job is not a name")
-    kept["added"] = []
-    kept["output"] = {key: output.get(key) for key in ("size", "etag")}
     return fields.get("command"), path, kept
+
+
+def _kept(fields, output):
+    """Return what is kept of a line."""
+    kept = {key: fields.get(key) for key in ("size", "etag", "state", "recipients", "sha256", "header", "source", "job")}
+    return {**kept, "output": {key: output.get(key) for key in ("size", "etag")}, "added": []}
