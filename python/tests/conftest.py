@@ -159,16 +159,25 @@ def server(sshd):
     return sshd[0]
 
 
-@pytest.fixture(params=["folder", "bucket", "server"])
-def target(request, tmp_path):
-    """A destination of each kind."""
+@pytest.fixture
+def place_of(request, tmp_path):
+    """A function that returns a place for objects: of a kind ("folder", "bucket" or "server"), and with a name."""
     from ray_support import Bucket, Folder, Server
 
-    if request.param == "folder":
-        return Folder(tmp_path / "dst", str(tmp_path / "dst"))
-    if request.param == "server":
-        return Server(tmp_path / "dst", f"{request.getfixturevalue('server')}{tmp_path}/dst")
-    return Bucket(*request.getfixturevalue("bucket"), request.getfixturevalue("moto"))
+    def of(kind, name):
+        if kind == "folder":
+            return Folder(tmp_path / name, str(tmp_path / name))
+        if kind == "server":
+            return Server(tmp_path / name, f"{request.getfixturevalue('server')}{tmp_path}/{name}")
+        return Bucket(*request.getfixturevalue("bucket"), request.getfixturevalue("moto"), name)
+
+    return of
+
+
+@pytest.fixture(params=["folder", "bucket", "server"])
+def target(request, place_of):
+    """A destination of each kind."""
+    return place_of(request.param, "dst")
 
 
 @pytest.fixture

@@ -266,19 +266,19 @@ class Bucket:
     # Parts have at least 5 MiB.
     long = 161 * CHUNK, {"range_chunks": 80}
 
-    def __init__(self, client, name, port):
-        self.url, self.options = f"s3://{name}/dst", {"endpoint": f"http://127.0.0.1:{port}"}
-        self._client, self._name = client, name
+    def __init__(self, client, name, port, prefix="dst"):
+        self.url, self.options = f"s3://{name}/{prefix}", {"endpoint": f"http://127.0.0.1:{port}"}
+        self._client, self._name, self._prefix = client, name, f"{prefix}/"
 
     def write(self, name, data):
-        self._client.put_object(Bucket=self._name, Key=f"dst/{name}", Body=data)
+        self._client.put_object(Bucket=self._name, Key=f"{self._prefix}{name}", Body=data)
 
     def read(self, name):
-        return self._client.get_object(Bucket=self._name, Key=f"dst/{name}")["Body"].read()
+        return self._client.get_object(Bucket=self._name, Key=f"{self._prefix}{name}")["Body"].read()
 
     def names(self):
-        found = self._client.list_objects_v2(Bucket=self._name, Prefix="dst/").get("Contents", ())
-        return sorted(one["Key"].removeprefix("dst/") for one in found if FOLDER not in one["Key"])
+        found = self._client.list_objects_v2(Bucket=self._name, Prefix=self._prefix).get("Contents", ())
+        return sorted(one["Key"].removeprefix(self._prefix) for one in found if FOLDER not in one["Key"])
 
 
 def fill_for(folder, contents, command, keys):

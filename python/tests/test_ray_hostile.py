@@ -11,6 +11,7 @@ from oarlock.ray import JobError, headers
 from oarlock.ray.local import LocalStore
 from oarlock.ray.manifest import Manifest
 from oarlock.ray.objects import FOLDER
+from oarlock.ray.s3 import S3Store
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
@@ -113,3 +114,67 @@ def test_manifests_are_read_in_the_order_of_numbers(keys, tmp_path):
     for count, last in ((4, 2), (2, 1)):
         place.manifests = lambda count=count: sorted(lines)[: count + 1] if count == 4 else lines[:2][::-1]
         assert Manifest("encrypt", place, place, is_written=False).known("x")["size"] == last
+
+
+@pytest.fixture
+def without_if_none_match(bucket, moto, monkeypatch):
+    """A function that returns stores of a bucket whose server does not look at If-None-Match."""
+    _, name = bucket
+
+    def made():
+        store = S3Store(f"s3://{name}/dst", f"http://127.0.0.1:{moto}")
+        call = store._fs.call_s3
+
+        def dropped(method, **arguments):
+            arguments.pop("IfNoneMatch", None)
+            return call(method, **arguments)
+
+        store._fs.call_s3 = dropped
+        return store
+
+    # s3fs gives one file system to all stores of an endpoint.
+    monkeypatch.setattr("s3fs.S3FileSystem.cachable", False)
+    return made
+
+
+def test_the_lock_of_a_bucket_without_conditions(without_if_none_match):
+    first, second = without_if_none_match(), without_if_none_match()
+    assert first.lock("the first job") is None
+    for _ in range(2):
+        assert "the first job" in second.lock("the second job")
+        assert first.lock_text() == "the first job"
+    first.unlock()
+    assert second.lock("the second job") is None
+    assert "the second job" in first.lock("the first job")
+    # Of a job that was killed.
+    first.break_lock()
+    assert first.lock("the first job") is None
+    second.unlock()
+    assert first.lock_text() == "the first job"
+    first.unlock()
+    assert not list(first._listed(f"dst/{FOLDER}/"))
+
+
+def test_two_jobs_at_once_in_a_bucket_without_conditions(without_if_none_match):
+    """The second one begins between any two requests of the first one."""
+    first, second = without_if_none_match(), without_if_none_match()
+    call = first._fs.call_s3
+    for step in range(1, 10):
+        count, held = [0], []
+
+        def interrupted(method, count=count, held=held, step=step, **arguments):
+            count[0] += 1
+            if count[0] == step:
+                held.append(second.lock("the second job"))
+            return call(method, **arguments)
+
+        first._fs.call_s3 = interrupted
+        held.append(first.lock("the first job"))
+        assert len(held) == 2 or count[0] < step
+        assert held.count(None) <= 1, (step, held)
+        if None in held:
+            assert first.lock_text() == ("the first job" if held[-1] is None else "the second job"), step
+        first._fs.call_s3 = call
+        first.unlock()
+        second.unlock()
+        assert not list(first._listed(f"dst/{FOLDER}/")), step

@@ -19,6 +19,10 @@ _ABOUT = {
     "verify": "compare the objects of SRC with what `encrypt` made of them in DST",
 }
 
+#: How public keys of SSH begin, and those that age files can be encrypted to.
+_SSH_KINDS = ("ssh-", "ecdsa-", "sk-")
+_SSH_USABLE = ("ssh-ed25519 ", "ssh-rsa ")
+_KIND_SHOWN_MAX = 50
 _WRITING = ("encrypt", "decrypt", "rotate")
 _LIST = {"action": "append", "default": []}
 _FLAG = {"action": "store_true"}
@@ -139,16 +143,16 @@ def main(arguments: list[str] | None = None) -> int:
     if given.json:
         print(json.dumps({key: value for key, value in vars(summary).items()}))
     else:
-        _print(summary, is_dry)
+        _print(summary, is_dry, progress.told)
     return 0 if summary.is_complete else 1
 
 
-def _print(summary, is_dry):
+def _print(summary, is_dry, told):
     for path, reason in summary.skips:
         print(f"skipped {shown(path)}: {reason}", file=sys.stderr)
     for path, reason in summary.failures:
         print(f"failed {shown(path)}: {shown(reason)}", file=sys.stderr)
-    for note in summary.notes:
+    for note in summary.notes[told:]:
         print(f"note: {note}", file=sys.stderr)
     rate = summary.bytes / summary.seconds / 1e6 if summary.seconds else 0
     counts = f"{summary.unchanged} unchanged, {summary.skipped} skipped, {summary.failed} failed"
@@ -159,10 +163,12 @@ def _print(summary, is_dry):
 
 
 class _Progress:
-    """A bar on standard error, if that is a terminal."""
+    """Notes on standard error, and a bar if that is a terminal."""
 
     def __init__(self, is_wanted):
         self._bar = None
+        #: How many notes it has printed.
+        self.told = 0
         if is_wanted and sys.stderr.isatty():
             try:
                 from tqdm import tqdm
@@ -178,6 +184,11 @@ class _Progress:
             self._bar.close()
 
     def show(self, summary):
+        for note in summary.notes[self.told :]:
+            if self._bar is not None:
+                self._bar.clear()
+            print(f"note: {note}", file=sys.stderr)
+        self.told = len(summary.notes)
         if self._bar is not None:
             self._bar.set_postfix_str(f"{summary.done} objects, {summary.failed} failed", refresh=False)
             self._bar.update(summary.bytes - self._bar.n)
@@ -202,13 +213,25 @@ def _server(given):
 
 
 def _recipients_of(path):
+    """Return the recipients in a file. As in age, SSH keys that nobody can encrypt to do not prevent the use of the others."""
     try:
         with open(path, encoding="utf-8") as file:
             lines = [line.strip() for line in file.read(1 << 20).splitlines()]
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a text"
         raise JobError(f"cannot read the recipients file {path}: {reason}") from None
-    return [line for line in lines if line and not line.startswith("#")]
+    recipients, unusable = [], []
+    for number, line in enumerate(lines, 1):
+        if line.startswith(_SSH_KINDS) and not line.startswith(_SSH_USABLE):
+            kind = line.split()[0][:_KIND_SHOWN_MAX]
+            unusable.append(f"{path}: line {number}: unsupported SSH key: of the type {kind}: use ssh-ed25519 or ssh-rsa")
+        elif line and not line.startswith("#"):
+            recipients.append(line)
+    if unusable and not recipients:
+        raise JobError(unusable[0])
+    for reason in unusable:
+        print(f"oarlock fleet: warning: {shown(reason)}: not encrypted to this key", file=sys.stderr)
+    return recipients
 
 
 def _refused(reason):

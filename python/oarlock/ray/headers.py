@@ -63,7 +63,7 @@ def replace(store, items):
                 continue
             descriptor, header = source.descriptor, items[index].header
             if os.pwrite(descriptor, header, 0) != len(header):
-                raise OSError(f"{items[index].entry.path}: the header was not written")
+                raise OSError(errno.EIO, f"{items[index].entry.path}: not all of it was written")
         if not store.sync(list(opened)):
             for source in opened.values():
                 os.fsync(source.descriptor)

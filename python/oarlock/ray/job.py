@@ -20,7 +20,8 @@ import random
 import socket
 import time
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
@@ -40,10 +41,14 @@ from .worker import Done, Fault, Sealed, Settings, Worker, is_repeatable
 _CALLS_PER_WORKER = 2
 _ATTEMPTS = 4
 _DELAY_SECONDS = 0.3
+#: Long objects that get their names at a time.
+_COMMITS = 2
 #: How long a job that stops waits for calls that are under way.
 _END_SECONDS = 10
 #: Objects that wait for another attempt before no more are listed.
 _AGAIN_MAX = 1000
+#: How long a job waits for its first worker before it tells of that.
+_WAITING_SECONDS = 15
 _FAILURES_SHOWN_MAX = 100
 #: Workers in a row that do not start or die at once.
 _LOSSES_MAX = 10
@@ -156,6 +161,10 @@ def run(options: Options, progress: Callable[[Summary], Any] | None = None) -> S
             job.count()
         else:
             job.work(stack)
+            if writes and options.manifest is not None and hasattr(target, "settle"):
+                # Otherwise the flush of the manifest, in the same file system, has covered the names.
+                manifest.flush()
+                target.settle()
     summary.seconds = round(time.monotonic() - begun, 3)
     return summary
 
@@ -165,6 +174,10 @@ ROTATION_NOTE = (
     "rotation changes who can open the new files: anyone with an old file and an old identity can still open it, "
     "and the payload's key stays the same"
 )
+
+
+#: A worker needs a CPU that nothing else of the cluster has.
+WAITING_NOTE = "no worker has started yet: the cluster may have no free CPU (`ray status` shows what uses them)"
 
 
 def _unwrapper(options):
@@ -275,13 +288,18 @@ class _Job:
         self._preparing = deque()
         self._units = deque()
         self._again = []
+        self._ranges_again = []
         self._order = itertools.count()
         self._attempts = {}
         self._hands = []
         self._calls = {}
         self._uploads = set()
+        #: Long objects that get their names.
+        self._commits = ThreadPoolExecutor(_COMMITS)
+        self._committing = {}
         self._is_listed = False
         self._losses = 0
+        self._waiting_since = None
         self._stop = None
         self._counters = ()
 
@@ -299,8 +317,11 @@ class _Job:
         self._stack = stack
         try:
             self._loop()
+            self._commits.shutdown(cancel_futures=True)
+            self._take_commits()
         finally:
             self._thread.shutdown(cancel_futures=True)
+            self._commits.shutdown(cancel_futures=True)
             # A worker that is killed in a call leaves its temporary files to the next job.
             if self._calls:
                 with contextlib.suppress(Exception):
@@ -323,23 +344,48 @@ class _Job:
 
     def _loop(self):
         while self._stop is None:
+            self._take_commits()
             self._prepare()
             self._hand_out()
-            waited = [*self._calls, *(hand.ready for hand in self._hands if hand.recipient is None)]
-            if not self._calls and not self._units and not self._preparing and not self._again and self._is_listed:
+            left = (self._calls, self._units, self._preparing, self._again, self._ranges_again, self._committing)
+            if self._is_listed and not any(left):
                 return
-            is_hungry = not self._units and (self._preparing or self._again)
-            ready, _ = ray.wait(waited, num_returns=1, timeout=0.02 if is_hungry else 0.5) if waited else ([], None)
-            if not waited:
-                time.sleep(0.01)
-            for reference in ready:
+            for reference in self._wait():
                 self._answer(reference)
+            self._note_waiting()
             if self._progress is not None:
                 self._progress(self._summary)
+
+    def _note_waiting(self):
+        """Tell of workers that do not start."""
+        if not self._hands or any(hand.recipient is not None for hand in self._hands):
+            self._waiting_since = None
+            return
+        now = time.monotonic()
+        self._waiting_since = self._waiting_since or now
+        if now - self._waiting_since >= _WAITING_SECONDS and WAITING_NOTE not in self._summary.notes:
+            self._summary.notes.append(WAITING_NOTE)
+
+    def _wait(self):
+        """Wait until there is something to do. Return the references of calls that have ended."""
+        calls = [*self._calls, *(hand.ready for hand in self._hands if hand.recipient is None)]
+        threads = [*self._preparing, *self._committing]
+        if not calls:
+            if threads:
+                wait_for(threads, 0.02 if self._again or self._ranges_again else 0.5, FIRST_COMPLETED)
+            else:
+                # Objects wait for another attempt.
+                time.sleep(0.02)
+            return ()
+        is_hungry = self._committing or (not self._units and (self._preparing or self._again or self._ranges_again))
+        ready, _ = ray.wait(calls, num_returns=1, timeout=0.02 if is_hungry else 0.5)
+        return ready
 
     def _prepare(self):
         """Keep some units of work ready."""
         now = time.monotonic()
+        while self._ranges_again and self._ranges_again[0][0] <= now:
+            self._units.appendleft(heapq.heappop(self._ranges_again)[2])
         while len(self._preparing) < 2 and len(self._units) < 4 * max(1, len(self._hands)):
             due = []
             while self._again and self._again[0][0] <= now and len(due) < 64:
@@ -506,7 +552,7 @@ class _Job:
             may_repeat = unit.attempts < _ATTEMPTS and is_repeatable(self._options.command, entry)
             if answer.kind == "again" and may_repeat and upload.fault is None:
                 self._summary.retries += 1
-                self._units.appendleft(unit)
+                heapq.heappush(self._ranges_again, (_due(unit.attempts), next(self._order), unit))
                 return
             if upload.fault is None:
                 upload.fault = answer
@@ -520,19 +566,31 @@ class _Job:
         upload.parts += answer or ()
         if upload.left:
             return
-        self._uploads.discard(upload)
-        try:
-            if self._target.announces:
-                version = self._target.finish(upload.upload, entry.mode)
-                self._manifest.add(entry, "written", output=output(version))
-                self._manifest.flush()
-            committed = self._target.commit(upload.upload, upload.parts, entry.mode)
-        except Exception as error:
-            # A store's library has exceptions of its own.
-            upload.abort()
-            self._missed(Fault(entry, str(error), "failed" if isinstance(error, Failed) else "again"))
-        else:
-            self._done(Done(entry, committed, None))
+        # It takes as long as the disk, or the store, needs for all of the object.
+        self._committing[self._commits.submit(self._commit, upload)] = upload
+
+    def _commit(self, upload):
+        """Give a long object its name. Return its version."""
+        entry = upload.item.entry
+        if self._target.announces:
+            version = self._target.finish(upload.upload, entry.mode)
+            self._manifest.add(entry, "written", output=output(version))
+            self._manifest.flush()
+        return self._target.commit(upload.upload, upload.parts, entry.mode)
+
+    def _take_commits(self):
+        for future in [future for future in self._committing if future.done()]:
+            upload = self._committing.pop(future)
+            self._uploads.discard(upload)
+            entry = upload.item.entry
+            try:
+                committed = future.result()
+            except Exception as error:
+                # A store's library has exceptions of its own.
+                upload.abort()
+                self._missed(Fault(entry, str(error), "failed" if isinstance(error, Failed) else "again"))
+            else:
+                self._done(Done(entry, committed, None))
 
     def _done(self, done):
         self._attempts.pop(done.entry.path, None)
@@ -563,8 +621,7 @@ class _Job:
         self._attempts[entry.path] = attempts
         self._summary.retries += 1
         self._counted("retried", entry)
-        due = time.monotonic() + _DELAY_SECONDS * 2**attempts * random.uniform(0.5, 1)
-        heapq.heappush(self._again, (due, next(self._order), entry))
+        heapq.heappush(self._again, (_due(attempts), next(self._order), entry))
 
     def _counted(self, result, entry):
         for counter, value in zip(self._counters, (1, entry.size)):
@@ -579,6 +636,11 @@ class _Job:
         # The line of another program's object would make it this job's the next time.
         if self._options.writes and fault.kind != "foreign":
             self._manifest.add(fault.entry, "failed", reason=fault.reason[:1000])
+
+
+def _due(attempts):
+    """Return the time of another attempt."""
+    return time.monotonic() + _DELAY_SECONDS * 2**attempts * random.uniform(0.5, 1)
 
 
 def _counters():

@@ -67,14 +67,14 @@ class Remote:
 class Opened:
     """An object whose file key the driver has unwrapped."""
 
-    def __init__(self, key, header, nonce):
+    def __init__(self, key, header_bytes, nonce):
         self.key = key
-        self.header = header
+        self.header_bytes = header_bytes
         self._nonce = nonce
 
     def sealed(self, recipient):
         """Return what a worker needs to open the object."""
-        return Sealed(self.key.wrap([recipient]), self._nonce, self.header.size + NONCE_BYTES)
+        return Sealed(self.key.wrap([recipient]), self._nonce, self.header_bytes + NONCE_BYTES)
 
 
 def digest(header):
@@ -83,7 +83,10 @@ def digest(header):
 
 
 def open_header(store, entry, unwrapper, done=None):
-    """Read and unwrap the header of an object. Return None if its digest is that of ``done``."""
+    """Read and unwrap the header of an object. Return what was opened, and the header.
+
+    Both are None if the digest of the header is ``done``.
+    """
     for most in (_FIRST_BYTES, _HEADER_BYTES_MAX):
         data = bytearray(min(entry.size, most))
         with store.open(entry) as source:
@@ -104,5 +107,5 @@ def open_header(store, entry, unwrapper, done=None):
             source.read([memoryview(rest)], header.size)
         nonce = bytes(rest)
     if done is not None and digest(memoryview(data)[: header.size]) == done:
-        return None
-    return Opened(unwrapper.unwrap(header), header, nonce)
+        return None, None
+    return Opened(unwrapper.unwrap(header), header.size, nonce), header

@@ -197,12 +197,20 @@ class LocalStore:
         # One call for all: a flush of the disk takes milliseconds.
         return ctypes.CDLL(None, use_errno=True).syncfs(self.own()) == 0
 
+    def settle(self):
+        """Have the disk keep the names of all objects."""
+        if ctypes.CDLL(None, use_errno=True).syncfs(self.own()) != 0:
+            os.sync()
+
     def abort(self, upload):
         with contextlib.suppress(OSError):
             os.unlink(upload[2], dir_fd=self.own())
 
     def copy_rest(self, source, source_file, start, sink):
-        """Append the bytes of a file from a position on, without reading them into memory where the system can."""
+        """Append the bytes of a file from a position on, without reading them into memory where the system can. Return where
+        the rest begins, which the caller has to read."""
+        if not isinstance(source, LocalStore):
+            return start
         left = source_file.entry.size - start
         while left > 0:
             try:
@@ -422,7 +430,10 @@ class _Sink:
             self.position += count
             views = _rest(views, count)
 
-    def finish(self):
+    def finish(self, is_range=False):
+        if is_range:
+            # The driver's flush would not cover what another machine has in its memory.
+            os.fsync(self.descriptor)
         self.close()
         return None
 

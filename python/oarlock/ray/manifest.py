@@ -2,7 +2,8 @@
 
 A line tells of one object: ``path``, ``size`` and ``etag`` of the source, ``state`` ("begun", "written", "done" or "failed"),
 for "written" and "done" ``output`` with the size and ETag of the destination, and for "done" ``sha256`` of the plaintext if it
-was asked for. ``recipients`` and ``source`` name the lines that list recipients and the source's URL.
+was asked for. ``recipients`` and ``source`` name the lines that list recipients and the source's URL; a name with "+" is of
+recipients that a rotation added to those of before.
 
 An object of the destination is a job's own if it has a version that a line names as the output of the same source. A job may be
 killed at any time, so lines are written ahead: "written" ones before the object has its name, into a journal of the group of
@@ -33,6 +34,8 @@ _NAME_DIGITS = 12
 _NUMBER_MAX = 10**_NAME_DIGITS - 1
 _NAME = re.compile(rf"manifest-([0-9]{{{_NAME_DIGITS}}})(?:-([0-9]{{1,18}}))?\.jsonl")
 _STATES = ("begun", "written", "done", "failed")
+#: Rotations with other recipients that are added, of one object.
+_ADDED_MAX = 100
 _FLUSH_BYTES = 1 << 20
 _FLUSH_SECONDS = 10
 
@@ -64,6 +67,7 @@ class Manifest:
         # The versions, or marks, that objects of the destination have by jobs of a source.
         columns = "path BLOB, version TEXT, source TEXT, PRIMARY KEY (path, version, source)"
         self._known.execute(f"CREATE TABLE outputs ({columns}) WITHOUT ROWID")
+        self._known.execute("CREATE TABLE recipients (name TEXT PRIMARY KEY, list TEXT) WITHOUT ROWID")
         self._mutex = threading.Lock()
         self._load()
 
@@ -72,6 +76,19 @@ class Manifest:
         with self._mutex:
             found = self._last(path)
         return found if found and self._is_ours(found["source"]) else None
+
+    def is_for(self, line, name):
+        """Whether an object with this line is for recipients of a name: all that it has, or all but those that were added."""
+        if line["recipients"] == name or not line["added"]:
+            return line["recipients"] == name
+        listed = set()
+        with self._mutex:
+            for one in (line["recipients"], *line["added"]):
+                row = self._known.execute("SELECT list FROM recipients WHERE name = ?", (one,)).fetchone()
+                if row is None:
+                    return False
+                listed.update(json.loads(row[0]))
+        return recipients_name(listed) == name
 
     def has(self, path):
         """Whether a line names an object of this path, of any source."""
@@ -122,9 +139,13 @@ class Manifest:
                 line["recipients"] = recipients_name(recipients, keep)
                 self._list(line["recipients"], sorted(recipients), "recipients")
             line.update(more)
+            text = json.dumps(line)
             if state == "written":
-                self._take(*_checked(json.dumps(line).encode()))
-            self._lines += json.dumps(line).encode() + b"\n"
+                self._take(*_checked(text.encode()))
+            elif state == "done":
+                # A listing may have the object twice.
+                self._know(entry.path, _kept(line, line["output"]))
+            self._lines += text.encode() + b"\n"
             is_due = len(self._lines) >= _FLUSH_BYTES or time.monotonic() > self._flushed + _FLUSH_SECONDS
         if is_due:
             self.flush()
@@ -221,7 +242,7 @@ class Manifest:
 
     def _take(self, command, path, fields):
         if command is None:
-            return
+            return self._take_list(fields)
         try:
             os.fsencode(path)
         except UnicodeEncodeError:
@@ -236,10 +257,26 @@ class Manifest:
             known = self._last(path)
             if known is None or not is_in_place or fields["state"] != "done":
                 return
-            fields = {**known, "output": fields["output"], "recipients": fields["recipients"]}
+            name, added = fields["recipients"], []
+            if name and name.startswith("+"):
+                others = [one for one in known["added"] if one != name]
+                added = [*others[: _ADDED_MAX - 1], name]
+                name = known["recipients"]
+            fields = {**known, "output": fields["output"], "recipients": name, "added": added}
         elif command != self._command:
             return
+        self._know(path, fields)
+
+    def _know(self, path, fields):
         self._known.execute("INSERT OR REPLACE INTO known VALUES (?, ?)", (os.fsencode(path), json.dumps(fields)))
+
+    def _take_list(self, fields):
+        """Note recipients. Their name tells whether they are those that it is of."""
+        name, listed = fields.get("recipients"), fields["list"]
+        if isinstance(name, str) and isinstance(listed, list) and all(isinstance(one, str) for one in listed):
+            if name == recipients_name(listed, name.startswith("+")):
+                row = (name, json.dumps(listed))
+                self._known.execute("INSERT OR IGNORE INTO recipients VALUES (?, ?)", row)
 
     def _take_output(self, path, fields, is_in_place):
         """Note whose an object of the destination is."""
@@ -280,7 +317,7 @@ def source_name(store):
 
 def recipients_name(recipients, keep=False):
     """Return a short name of a set of recipients: all of an object, or those that were added."""
-    name = hashlib.sha256("\n".join(sorted(recipients)).encode()).hexdigest()[:16]
+    name = hashlib.sha256("\n".join(sorted(recipients)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return f"+{name}" if keep else name
 
 
@@ -323,7 +360,7 @@ def _checked(line):
     if not isinstance(fields, dict):
         raise ValueError("not an object of JSON")
     if "list" in fields:
-        return None, "", {}
+        return None, "", fields
     if not isinstance(fields.get("command"), str):
         raise ValueError("no command")
     path, output = fields.get("path"), fields.get("output", {})
@@ -333,8 +370,14 @@ def _checked(line):
         raise ValueError("no known state")
     if not isinstance(output, dict):
         raise ValueError("the output is not an object of JSON")
-    kept = {key: fields.get(key) for key in ("size", "etag", "state", "recipients", "sha256", "header", "source", "job")}
-    if not all(kept[key] is None or isinstance(kept[key], str) for key in ("source", "job")):
-        raise ValueError("the source or the job is not a text")
-    kept["output"] = {key: output.get(key) for key in ("size", "etag")}
+    kept = _kept(fields, output)
+    names = [kept[key] for key in ("recipients", "source", "job") if kept[key] is not None]
+    if not all(isinstance(name, str) and name.isascii() for name in names):
+        raise ValueError("the recipients, the source or the job is not a name")
     return fields.get("command"), path, kept
+
+
+def _kept(fields, output):
+    """Return what is kept of a line."""
+    kept = {key: fields.get(key) for key in ("size", "etag", "state", "recipients", "sha256", "header", "source", "job")}
+    return {**kept, "output": {key: output.get(key) for key in ("size", "etag")}, "added": []}

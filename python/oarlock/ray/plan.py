@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
@@ -33,6 +34,8 @@ from .stores import parallel
 from .worker import Fault, Item
 
 _BATCH_OBJECTS = 256
+#: New headers of a batch. One has at most 1 MiB.
+_HEADERS_BYTES = 4 << 20
 #: What one call of a worker gets at most: enough to hide the 1 ms of the call, little enough to share the work evenly.
 _GROUP_OBJECTS = 256
 _GROUP_BYTES = 8 << 20
@@ -96,14 +99,17 @@ class Planner:
         self._is_fresh = target.is_empty()
         # What is rotated in place has the names that it has.
         self._names = FoldedNames() if target.folds_case() and not options.in_place else None
-        count = parallel(source, target, _ASKED_TOGETHER if options.unwrap or options.server else 1)
-        self._threads = ThreadPoolExecutor(count) if count > 1 else None
+        self._count = parallel(source, target, _ASKED_TOGETHER if options.unwrap or options.server else 1)
+        self._threads = ThreadPoolExecutor(self._count) if self._count > 1 else None
+        #: What is listed and not prepared yet.
+        self._found = deque()
         self._recipients = recipients_name(options.recipients, options.keep) if options.recipients else None
 
     def next(self):
         """Return the next objects, or None at the end of the source."""
-        found = list(islice(self._listed, _BATCH_OBJECTS))
-        return self._prepare(found) if found else None
+        if not self._found:
+            self._found.extend(self._claimed(one) for one in islice(self._listed, _BATCH_OBJECTS))
+        return self._prepare(self._found, _HEADERS_BYTES) if self._found else None
 
     def again(self, entries):
         """Return objects that failed, as what they are now."""
@@ -123,7 +129,7 @@ class Planner:
                 faults.append(Fault(entry, "it is no longer a regular file", "failed"))
             else:
                 listed.append(now)
-        more = self._prepare(listed, is_again=True)
+        more = self._prepare(deque(map(self._claimed, listed)), is_again=True)
         return more._replace(faults=faults + more.faults)
 
     def close(self):
@@ -132,12 +138,15 @@ class Planner:
         if self._names is not None:
             self._names.close()
 
-    def _prepare(self, found, is_again=False):
+    def _prepare(self, found, headers_bytes=None, is_again=False):
+        """Prepare objects, taken from the front until there are so many bytes of new headers."""
         prepared = Prepared([], 0, [], [])
-        unchanged, members = 0, []
-        if self._names is not None:
-            found = [self._claimed(one) for one in found]
-        for result in self._map(lambda one: self._guarded(one, is_again), found):
+        unchanged, members, held = 0, [], 0
+
+        def is_over():
+            return not found or (headers_bytes is not None and held >= headers_bytes)
+
+        for result in self._map(lambda one: self._guarded(one, is_again), found, is_over):
             if isinstance(result, Skipped):
                 prepared.skipped.append(result)
             elif isinstance(result, Fault):
@@ -146,6 +155,7 @@ class Planner:
                 unchanged += 1
             else:
                 members.append(result)
+                held += len(result.item.header or b"")
         if self._options.writes:
             for member in members:
                 more = {} if member.item.header is None else {"header": digest(member.item.header)}
@@ -157,7 +167,7 @@ class Planner:
 
     def _claimed(self, found):
         """Return an entry, or a fault if the destination takes its name for that of another one."""
-        if not isinstance(found, Entry):
+        if self._names is None or not isinstance(found, Entry):
             return found
         path = self._output_path(found)
         other = None if isinstance(path, Skipped) else self._names.claim(found.path)
@@ -167,8 +177,13 @@ class Planner:
         # The output is the other one's, so that no manifest may say that it belongs to this one.
         return Fault(found, reason, "foreign")
 
-    def _map(self, function, items):
-        return map(function, items) if self._threads is None else self._threads.map(function, items)
+    def _map(self, function, items, is_over):
+        """Yield a function's results for items, which are taken from the front until it is over."""
+        calls = deque()
+        while calls or not is_over():
+            while self._threads is not None and len(calls) < self._count and not is_over():
+                calls.append(self._threads.submit(function, items.popleft()))
+            yield calls.popleft().result() if calls else function(items.popleft())
 
     def _guarded(self, found, is_again):
         if isinstance(found, (Skipped, Fault)):
@@ -216,7 +231,7 @@ class Planner:
             return Member(Item(entry, path, replaced=replaced), None)
         # A job that was killed after it had given the object a new header knows that one.
         done = known["header"] if known and self._options.in_place and known["recipients"] == self._recipients else None
-        opened = open_header(self._source, entry, self._unwrapper, done)
+        opened, old = open_header(self._source, entry, self._unwrapper, done)
         if opened is None:
             # Its version has no line yet, by which the jobs that encrypt know it.
             before = entry._replace(size=known["size"], etag=known["etag"])
@@ -225,8 +240,8 @@ class Planner:
         if command == "decrypt":
             return Member(Item(entry, path, replaced=replaced), opened)
         # The whole header is for recipients only, so it may pass through Ray.
-        header = opened.key.wrap(list(self._options.recipients), opened.header, self._options.keep)
-        item = Item(entry, path, header=header, header_bytes=opened.header.size, replaced=replaced)
+        header = opened.key.wrap(list(self._options.recipients), old, self._options.keep)
+        item = Item(entry, path, header=header, header_bytes=opened.header_bytes, replaced=replaced)
         return Member(item, None)
 
     def _is_ours(self, path, present, is_again):
@@ -247,7 +262,9 @@ class Planner:
         return output_of(command, path)
 
     def _is_done(self, entry, known, present):
-        if known is None or known["state"] != "done" or known["recipients"] != self._recipients:
+        if known is None or known["state"] != "done" or not self._manifest.is_for(known, self._recipients):
+            return False
+        if self._options.digest and not known["sha256"]:
             return False
         output = known["output"]
         if (output["size"], output["etag"]) != (present.size, present.etag):
@@ -268,7 +285,7 @@ class Planner:
             if known is None or known["state"] != "done":
                 raise Failed("no job has finished it: only an identity (-i) can compare it")
             return None
-        opened = open_header(self._target, output, self._unwrapper)
+        opened, _ = open_header(self._target, output, self._unwrapper)
         return Member(Item(entry, path, output=output), opened)
 
     def _share(self, members, units):
@@ -287,7 +304,7 @@ class Planner:
             if not self._options.digest and self._target.has_ranges and self._options.command in ("encrypt", "decrypt"):
                 if member.opened is not None:
                     try:
-                        length = plain_bytes(entry.size - member.opened.header.size - NONCE_BYTES)
+                        length = plain_bytes(entry.size - member.opened.header_bytes - NONCE_BYTES)
                     except Failed:
                         length = 0  # The worker says so.
                 if length > self._options.range_chunks * CHUNK_BYTES:

@@ -439,7 +439,7 @@ class _Sink:
         for view in views:
             self._file.write(view)
 
-    def finish(self):
+    def finish(self, is_range=False):
         """Wait until the store has written what it was given, on its disk if it can tell."""
         self._file.flush()
         if _has_answers(self._file):

@@ -43,6 +43,8 @@ _CONDITIONS = {
 }
 #: The mark that an upload leaves on its object, among the object's own metadata.
 _MARK = "oarlock-fleet"
+#: How the names of claims to the lock begin.
+_CLAIM = "lock-"
 _PART_BYTES_MAX = sealed_bytes(RANGE_BYTES) + (1 << 20)
 
 
@@ -67,7 +69,7 @@ class S3Store:
         self._prefix = prefix.rstrip("/") + "/" if prefix.rstrip("/") else ""
         self.name = f"s3://{self._bucket}/{self._prefix}"
         self._endpoint = endpoint
-        self._has_lock = False
+        self._has_lock = self._claim = None
         #: The job that marks are of.
         self.job = ""
         #: Requests whose conditions the store is known not to check.
@@ -325,18 +327,49 @@ class S3Store:
         outdated = self.outdated()
         if outdated is not None:
             raise JobError(outdated)
-        place = self._own("lock")
+        held = self.lock_text()
+        if held is None:
+            held = self._take_lock(text)
+        if held is not None:
+            return f"{held}. If that job has ended, repeat the command with --break-lock"
+        self._has_lock = text
+        return None
+
+    def _take_lock(self, text):
+        """Write the lock. Return what holds it otherwise.
+
+        A store that does not look at If-None-Match would give it to two jobs. There a job leaves a claim of its own before it
+        looks for those of others, so that at most one job finds none.
+        """
+        claim = self._own(f"{_CLAIM}{os.urandom(8).hex()}")
+        self._fs.call_s3("put_object", **claim, Body=text.encode())
         try:
-            self._fs.call_s3("put_object", **place, Body=text.encode(), IfNoneMatch="*")
+            if _is_conditional(lambda: self._fs.call_s3("put_object", **claim, Body=text.encode(), IfNoneMatch="*")):
+                return self._put_lock(text)
+            is_claimed = bool(self._claims(claim["Key"]))
+            held = self.lock_text() or ("another job, which begins at the same time" if is_claimed else None)
+            if held is None:
+                self._fs.call_s3("put_object", **self._own("lock"), Body=text.encode())
+                self._claim, claim = claim, None
+            return held
+        finally:
+            if claim is not None:
+                self._fs.call_s3("delete_object", **claim)
+
+    def _put_lock(self, text):
+        try:
+            self._fs.call_s3("put_object", **self._own("lock"), Body=text.encode(), IfNoneMatch="*")
         except (FileExistsError, OSError) as error:
             held = self.lock_text()
             if held is None:
                 raise error
             # A request that was repeated meets what it did the first time.
-            if held != text:
-                return f"{held}. If that job has ended, repeat the command with --break-lock"
-        self._has_lock = text
+            return None if held == text else held
         return None
+
+    def _claims(self, own=None):
+        """Return the keys of claims to the lock, other than one."""
+        return [found["Key"] for found in self._listed(self._own(_CLAIM)["Key"]) if found["Key"] != own]
 
     def lock_text(self):
         try:
@@ -346,12 +379,17 @@ class S3Store:
 
     def break_lock(self):
         self._fs.call_s3("delete_object", **self._own("lock"))
+        for key in self._claims():
+            self._fs.call_s3("delete_object", Bucket=self._bucket, Key=key)
 
     def unlock(self):
         # Another job may have taken it over.
         if self._has_lock and self.lock_text() == self._has_lock:
-            self.break_lock()
-        self._has_lock = None
+            self._fs.call_s3("delete_object", **self._own("lock"))
+        # Last, so that no other job writes a lock before this one's is gone.
+        if self._claim is not None:
+            self._fs.call_s3("delete_object", **self._claim)
+        self._has_lock = self._claim = None
 
     def journals(self):
         return ()
@@ -476,7 +514,7 @@ class _Sink:
             self.parts.append((self.number, self._store._fs.call_s3("upload_part", **arguments, **part)["ETag"]))
             self.number += 1
 
-    def finish(self):
+    def finish(self, is_range=False):
         if self._data or not self.parts:
             self.flush()
         return self.parts

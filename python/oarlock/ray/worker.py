@@ -16,7 +16,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from .._oarlock import AgeHeader, AgeIdentities, AgeKey, FileError
+from .._oarlock import AgeHeader, AgeIdentities, AgeKey, FileError, __version__
 from .manifest import line_of, output, source_name
 from .objects import (
     CHUNK_BYTES,
@@ -54,6 +54,8 @@ class Settings(NamedTuple):
     job: str = ""
     umask: int | None = None
     unconditional: tuple[tuple[str, str], ...] = ()
+    #: The driver's version of the package.
+    version: str = __version__
 
 
 class Sealed(NamedTuple):
@@ -123,6 +125,11 @@ class Worker:
             outdated = one.outdated() if hasattr(one, "outdated") else None
             if outdated is not None:
                 fault = f"{socket.gethostname()}: {outdated}"
+        if self._settings.version != __version__:
+            fault = (
+                f"{socket.gethostname()} has version {__version__} of oarlock, and the driver {self._settings.version}: "
+                "install the same one on all machines"
+            )
         return self._identity.recipient, os.getpid(), fault
 
     def objects(self, items, journal=None):
@@ -150,14 +157,14 @@ class Worker:
                         if number == 0:
                             sink.write([prologue])
                         self._seal(source, sink, payload, begin, end)
-                        return sink.finish()
+                        return sink.finish(is_range=True)
                     finally:
                         sink.close()
             with self._source.open(item.entry) as source:
                 sink = self._target.part(upload, number + 1, number * self._range_bytes)
                 try:
                     self._open(source, sink, payload, item.sealed.start, number * self._range_chunks, self._range_chunks)
-                    return sink.finish()
+                    return sink.finish(is_range=True)
                 finally:
                     sink.close()
 

@@ -1,0 +1,85 @@
+"""`oarlock fleet` and long objects, of several ranges."""
+
+import os
+import threading
+import time
+
+import pytest
+from ray_support import CHUNK, fill_for, job
+
+import oarlock
+from oarlock._oarlock import AgeKey
+from oarlock.ray import local
+from oarlock.ray.local import LocalStore
+from oarlock.ray.worker import Fault, Item, Sealed, Settings, Worker
+
+pytestmark = pytest.mark.usefixtures("cluster", "threads_as_workers")
+
+
+def test_a_worker_has_the_disk_write_its_range(keys, tmp_path, monkeypatch):
+    """The driver's flush does not cover what another machine's memory has of the file."""
+    fill_for(tmp_path / "src", {"a": bytes(4 * CHUNK)}, "encrypt", keys)
+    folders = (str(tmp_path / "src"), str(tmp_path / "dst"))
+    worker = Worker(Settings("encrypt", *folders, None, (keys[0][2],), False, None, 2))
+    worker._target.create()
+    sealed = Sealed(AgeKey().wrap([worker.begin()[0]]), bytes(16), 0)
+    item = Item(worker._source.stat("a"), "a.age", sealed=sealed)
+    upload = worker._target.begin(item.path, 1 << 20, 2)
+    fsync, flushed = os.fsync, []
+
+    def noted(descriptor):
+        flushed.append(os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}")))
+        fsync(descriptor)
+
+    monkeypatch.setattr(local.os, "fsync", noted)
+    for number in range(2):
+        assert worker.range(item, upload, number, bytes(200)) is None
+        assert flushed == [upload[2]] * (number + 1)
+
+
+def test_work_goes_on_while_a_long_object_gets_its_name(keys, tmp_path, monkeypatch):
+    (path, _, recipient), _ = keys
+    plain = {name: os.urandom(5 * CHUNK) for name in "ab"}
+    fill_for(tmp_path / "src", plain, "encrypt", keys)
+    commit, part, parts, goes_on, waited = LocalStore.commit, LocalStore.part, [], threading.Event(), []
+
+    def last(self, upload, number, offset):
+        parts.append(number)
+        if len(parts) == 6:
+            goes_on.set()
+        return part(self, upload, number, offset)
+
+    def late(self, *arguments, **more):
+        waited.append(goes_on.wait(5))
+        return commit(self, *arguments, **more)
+
+    monkeypatch.setattr(LocalStore, "part", last)
+    monkeypatch.setattr(LocalStore, "commit", late)
+    done = job("encrypt", tmp_path / "src", tmp_path / "dst", recipients=(recipient,), range_chunks=2)
+    assert (done.done, done.failed) == (2, 0) and waited == [True, True], waited
+    for name, data in plain.items():
+        with oarlock.open(tmp_path / "dst" / f"{name}.age", identity=path) as opened:
+            assert opened.read() == data
+
+
+def test_a_range_is_tried_again_after_a_pause(place_of, keys, rng, monkeypatch):
+    """Ranges of S3's objects are, and of files that are decrypted."""
+    (path, _, recipient), _ = keys
+    source, target = place_of("folder", "src"), place_of("folder", "dst")
+    source.write("a", rng.randbytes(5 * CHUNK))
+    sealed = place_of("folder", "sealed")
+    assert job("encrypt", source.url, sealed.url, recipients=(recipient,), range_chunks=2).done == 1
+    work, times = Worker.range, []
+
+    def failing(self, item, upload, number, prologue):
+        if number == 1:
+            times.append(time.monotonic())
+            if len(times) < 3:
+                return Fault(item.entry, "not this time", "again")
+        return work(self, item, upload, number, prologue)
+
+    monkeypatch.setattr(Worker, "range", failing)
+    done = job("decrypt", sealed.url, target.url, identities=(path,), range_chunks=2)
+    assert (done.done, done.failed, done.retries) == (1, 0, 2), done
+    assert times[1] - times[0] >= 0.25 and times[2] - times[1] >= 0.5, times
+    assert target.read("a") == source.read("a")
