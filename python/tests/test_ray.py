@@ -153,6 +153,7 @@ def test_ranges_of_long_files(keys, tmp_path, rng):
     assert len(tree(tmp_path / "again")) == 3 and is_clean(tmp_path / "again")
 
 
+@pytest.mark.usefixtures("threads_as_workers")
 def test_rotation(keys, tmp_path, rng):
     (old, _, first), (new, _, second) = keys
     plain = make(tmp_path / "plain", rng)

@@ -31,6 +31,7 @@ def objects(client, name, prefix):
     return found
 
 
+@pytest.mark.usefixtures("threads_as_workers")
 def test_buckets_that_fail_now_and_then(moto, bucket, keys, rng):
     """A store that fails one request in ten."""
     (old, _, first), (new, _, second) = keys

@@ -25,6 +25,7 @@ from oarlock.ray.worker import Done, Fault, Item, Settings, Worker
 pytestmark = pytest.mark.usefixtures("cluster")
 
 
+@pytest.mark.usefixtures("threads_as_workers")
 def test_a_server_and_a_folder(server, keys, tmp_path, rng):
     (old, _, first), (new, _, second) = keys
     plain = make(tmp_path / "plain", rng, (0, 1, CHUNK, 3 * CHUNK + 1, 9 << 20, 20 << 20))
