@@ -74,11 +74,12 @@ impl Key {
     /// Takes the octets of an export, and the private half if it is selected. A missing public key is computed. `None` if
     /// the default provider must do it, or refuse.
     fn import(&mut self, selection: c_int, params: Params<'_>) -> Option<()> {
-        let (mut public, mut private) = (None, None);
+        let (mut public, mut private, mut not_selected) = (None, None, None);
         let taken = params.each(|name, value| {
             let place = match name {
                 PUBLIC => &mut public,
                 PRIVATE if selection & SELECT_PRIVATE_KEY != 0 => &mut private,
+                PRIVATE => return not_selected.replace(()).map_or(Ok(()), Err),
                 _ => return Ok(()),
             };
             // Releases differ in what a second one of a name means.
