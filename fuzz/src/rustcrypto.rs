@@ -1,4 +1,4 @@
-//! What several targets do with RustCrypto's AEADs, and with buffers.
+//! RustCrypto's AEADs as references, and buffers, for several targets.
 
 use aead::{AeadInOut, Key, KeyInit, Nonce};
 use inout::InOutBuf;

@@ -26,7 +26,7 @@ pub(crate) struct Files {
 /// The state of a directory: it is read again if that differs.
 pub(crate) type Seen = Vec<(PathBuf, Option<Stamp>)>;
 
-/// What tells a version of a file from another one: the length and the time of the last change of its content may agree.
+/// Identifies a version of a file. Two versions may have the same length and modification time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Stamp {
     device: u64,

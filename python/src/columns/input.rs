@@ -16,7 +16,7 @@ use super::arrow;
 use crate::buffer::{Owned, Table, is_masked, is_of_argument};
 use crate::engine::compute;
 
-/// What the import of a value costs, in bytes of one long message.
+/// The cost of importing a value, in bytes of one long message.
 const ROW_BYTES: usize = 8;
 
 /// A column of values, some of which may be null. It may come in several chunks.

@@ -31,11 +31,11 @@ pub struct RemoteKey {
     public: AcceleratedPublicKey,
     /// The version whose public half that is; 0 for a key without versions, or if nobody asked the server.
     version: u32,
-    /// What the server lets this client do; `None` if nobody asked it.
+    /// The operations that the server permits this client; `None` if the server was not asked.
     operations: Option<Vec<&'static str>>,
 }
 
-/// What is signed.
+/// The input of a signature.
 #[derive(Clone, Copy)]
 pub enum Content<'a> {
     Message(&'a [u8]),
@@ -240,7 +240,7 @@ impl RemoteKey {
         self.public.key().key_type().name()
     }
 
-    /// What the server lets this client do: a list of "sign", "decrypt" and "raw_private"; None if the key was not listed.
+    /// The operations that the server permits this client: a list of "sign", "decrypt" and "raw_private"; None if the key was not listed.
     #[getter]
     fn operations(&self) -> Option<Vec<&'static str>> {
         self.operations.clone()

@@ -39,7 +39,7 @@ pub enum Call {
     Verify(proto::MacOf),
 }
 
-/// What a request returns.
+/// The result of a request.
 pub enum Done {
     Bytes(Zeroizing<Vec<u8>>),
     /// A MAC, and the version of the key that made it.

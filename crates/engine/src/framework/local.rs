@@ -386,7 +386,7 @@ mod tests {
         let spec = SessionSpec::hmac(HashAlgorithm::Sha256, b"key", 32);
         let session = framework.session(&spec).unwrap();
         let request = || Request::encrypt([&b"message"[..], &[0; 32]].concat());
-        // One alone, then as many as fit, which are computed together.
+        // One alone, then a full framework, whose requests form a group.
         for count in [1, PLACES, PLACES] {
             PANICS.set(true);
             let jobs: Vec<_> = (0..count)

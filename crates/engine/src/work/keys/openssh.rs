@@ -2,7 +2,7 @@
 //! OpenSSH's source).
 //!
 //! The crate `ssh-key` rejects ECDSA keys whose scalar begins with a zero byte, which includes one P-521 key in four, and
-//! what the Python package `cryptography` writes: lines of 64 characters, and a whole block of padding.
+//! files of the Python package `cryptography`, which have lines of 64 characters or a whole block of padding.
 
 use base64ct::{Base64, Encoding as _};
 
