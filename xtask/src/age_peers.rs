@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use crate::files;
 use crate::go::{Go, Module};
 use crate::tool::{self, Result, cargo};
 
@@ -59,6 +60,6 @@ pub fn rage(target: &Path) -> Result<String> {
         .arg("--target-dir")
         .arg(&build);
     tool::output(&mut command)?;
-    tool::remove_dir(&build)?;
+    files::remove_dir(&build)?;
     Ok(said)
 }

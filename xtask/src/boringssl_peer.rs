@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::fetch::{self, Crate};
+use crate::files;
 use crate::shim::shared;
 use crate::tool::{self, Result};
 
@@ -21,23 +22,16 @@ const SOURCE: Crate = Crate {
 pub fn boringssl(root: &Path, peers: &Path) -> Result<String> {
     let folder = peers.join("boringssl");
     let (archive, include) = (folder.join("libcrypto.a"), folder.join("include"));
-    let stamp = folder.join("built");
     let said = format!("{} {}", SOURCE.name, SOURCE.version);
     let stamped = format!("{said} {}\n", SOURCE.sha256);
-    if !std::fs::read_to_string(&stamp).is_ok_and(|text| text == stamped) {
+    fetch::once(&folder, ("built", &stamped), |work, made| {
         println!("building BoringSSL, which takes minutes");
-        let scratch = peers.join("boringssl.building");
-        tool::remove_dir(&scratch)?;
-        let source = fetch::source_of(&SOURCE, &scratch)?.join("deps/boringssl");
-        let built = libcrypto(&source, &scratch.join("build"))?;
-
-        tool::remove_dir(&folder)?;
-        tool::create_dir(&include)?;
-        fetch::copy(&source.join("include/openssl"), &include)?;
-        fetch::copy(&built, &archive)?;
-        fetch::write(&stamp, &stamped)?;
-        tool::remove_dir(&scratch)?;
-    }
+        let source = fetch::source_of(&SOURCE, work)?.join("deps/boringssl");
+        let include = made.join("include");
+        files::create_dir(&include)?;
+        files::copy(&source.join("include/openssl"), &include)?;
+        files::copy(&libcrypto(&source, &work.join("build"))?, made)
+    })?;
     let library = peers.join("libpeer_boringssl.so");
     shared(
         &[root.join("bench/peers/boringssl.c")],

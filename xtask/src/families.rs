@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::files;
 use crate::processor::Cpu;
 use crate::tool::Result;
 
@@ -28,7 +28,7 @@ impl Family {
     /// Returns the family of `cpu` and its file, which does not exist if the family was never measured.
     pub(crate) fn find(root: &Path, folder: &str, cpu: &Cpu) -> Result<(Self, PathBuf)> {
         let mut comment = String::new();
-        for path in files(root, folder)? {
+        for path in of(root, folder)? {
             let family = Self::read(&path)?;
             if cpu.is_one_of(&family.processors) {
                 return Ok((family, path));
@@ -64,11 +64,11 @@ impl Family {
 
     pub(crate) fn write(&self, path: &Path) -> Result<()> {
         println!("{}: {}", path.display(), self.processors);
-        std::fs::write(path, self.to_string()).map_err(|error| failed(path, &error))
+        files::write(path, self.to_string())
     }
 
     fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(|error| failed(path, &error))?;
+        let text = files::read(path)?;
         let family = Self::parse(&text).filter(|family| family.to_string() == text);
         family.ok_or_else(|| {
             let path = path.display();
@@ -116,26 +116,19 @@ impl fmt::Display for Family {
 /// Fails unless every file is formatted as this program would write it.
 pub(crate) fn check(root: &Path) -> Result<()> {
     for folder in [COSTS, RATIOS] {
-        for path in files(root, folder)? {
+        for path in of(root, folder)? {
             Family::read(&path)?;
         }
     }
     Ok(())
 }
 
-fn files(root: &Path, folder: &str) -> Result<Vec<PathBuf>> {
-    let folder = root.join(folder);
-    let entries = std::fs::read_dir(&folder).map_err(|error| failed(&folder, &error))?;
-    let mut files: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
-    files.sort();
-    match files.is_empty() {
-        true => Err(format!("{}: contains no family", folder.display())),
-        false => Ok(files),
+fn of(root: &Path, folder: &str) -> Result<Vec<PathBuf>> {
+    let found = files::entries(&root.join(folder))?;
+    match found.is_empty() {
+        true => Err(format!("{folder}: contains no family")),
+        false => Ok(found),
     }
-}
-
-fn failed(path: &Path, error: &io::Error) -> String {
-    format!("{}: {error}", path.display())
 }
 
 #[cfg(test)]
@@ -155,24 +148,24 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_and_replaced_in_its_place() {
-        let root = std::env::temp_dir().join(format!("oarlock-families-{}", std::process::id()));
+        let temporary = tempfile::tempdir().unwrap();
+        let root = temporary.path();
         let folder = root.join(COSTS);
         std::fs::create_dir_all(&folder).unwrap();
-        let empty = Family::find(&root, COSTS, &cpu("Y", 17));
+        let empty = Family::find(root, COSTS, &cpu("Y", 17));
         std::fs::write(folder.join("y.txt"), FILE).unwrap();
         // A model that was added by hand.
-        let (mut family, path) = Family::find(&root, COSTS, &cpu("Y", 40)).unwrap();
+        let (mut family, path) = Family::find(root, COSTS, &cpu("Y", 40)).unwrap();
         family.replace("c", ["f 4", "e 5"].map(String::from));
         family.update("a", ["c 7", "d 8"].map(String::from));
         family.update("a", ["c 9".to_owned()]);
         family.write(&path).unwrap();
         let written = std::fs::read_to_string(folder.join("y.txt")).unwrap();
-        let (mut other, path) = Family::find(&root, COSTS, &cpu("Y", 3)).unwrap();
+        let (mut other, path) = Family::find(root, COSTS, &cpu("Y", 3)).unwrap();
         other.replace("g", ["h 6".to_owned()]);
         other.write(&path).unwrap();
-        let found = Family::find(&root, COSTS, &cpu("Y", 15)).unwrap();
+        let found = Family::find(root, COSTS, &cpu("Y", 15)).unwrap();
         let file = path.file_name().unwrap().to_owned();
-        std::fs::remove_dir_all(&root).unwrap();
 
         assert!(empty.unwrap_err().contains("contains no family"));
         let expected = FILE.replace("d 2\ne 3\n", "e 5\nf 4\n");

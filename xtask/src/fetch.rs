@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::files;
 use crate::tool::{self, Metadata, Result, cargo};
 
 /// A wheel with known content.
@@ -15,51 +16,58 @@ pub struct Wheel {
     pub members: &'static [&'static str],
 }
 
-/// Unpacks the members of `wheel` below `into`, which appears completely or not at all.
+/// Makes a directory, which appears completely or not at all, unless it is there and its file `stamp` has the text `stamped`:
+/// everything that its contents depend on. `fill` gets a directory for scratch and the one to fill.
 ///
-/// Returns whether anything had to be fetched.
-pub fn wheel(wheel: &Wheel, into: &Path) -> Result<bool> {
-    if wheel.is_there(into) {
+/// Returns whether it had to be made.
+pub fn once(
+    folder: &Path,
+    (stamp, stamped): (&str, &str),
+    fill: impl FnOnce(&Path, &Path) -> Result<()>,
+) -> Result<bool> {
+    if files::holds(&folder.join(stamp), stamped) {
         return Ok(false);
     }
-    let scratch = into.with_extension("fetching");
-    tool::remove_dir(&scratch)?;
-    let unpacked = scratch.join("unpacked");
-    tool::create_dir(&unpacked)?;
-
-    let requirements = scratch.join("requirements.txt");
-    write(
-        &requirements,
-        &format!(
-            "{}=={} --hash=sha256:{}\n",
-            wheel.name, wheel.version, wheel.sha256
-        ),
-    )?;
-    download(wheel, &requirements, &scratch)?;
-    unpack(wheel, &scratch, &unpacked)?;
-    write(&wheel.stamp(&unpacked), &wheel.stamped())?;
-
-    tool::remove_dir(into)?;
-    std::fs::rename(&unpacked, into).map_err(|error| format!("{}: {error}", into.display()))?;
-    tool::remove_dir(&scratch)?;
+    let mut scratch = folder.to_owned().into_os_string();
+    scratch.push(".making");
+    let scratch = PathBuf::from(scratch);
+    files::remove_dir(&scratch)?;
+    let (work, made) = (scratch.join("work"), scratch.join("made"));
+    files::create_dir(&work)?;
+    files::create_dir(&made)?;
+    fill(&work, &made)?;
+    files::write(&made.join(stamp), stamped)?;
+    files::replace_dir(&made, folder)?;
+    files::remove_dir(&scratch)?;
     Ok(true)
 }
 
+/// Unpacks the members of `wheel` below `into`. Returns whether anything had to be fetched.
+pub fn wheel(wheel: &Wheel, into: &Path) -> Result<bool> {
+    let (stamp, stamped) = wheel.stamp();
+    once(into, (&stamp, &stamped), |work, made| {
+        let Wheel {
+            name,
+            version,
+            sha256,
+            ..
+        } = wheel;
+        let requirements = work.join("requirements.txt");
+        let requirement = format!("{name}=={version} --hash=sha256:{sha256}\n");
+        files::write(&requirements, requirement)?;
+        download(wheel, &requirements, work)?;
+        unpack(wheel, work, made)
+    })
+}
+
 impl Wheel {
-    /// Whether these members of this wheel are there, and not those of an earlier list.
-    fn is_there(&self, folder: &Path) -> bool {
-        std::fs::read_to_string(self.stamp(folder)).is_ok_and(|text| text == self.stamped())
-    }
-
-    fn stamp(&self, folder: &Path) -> PathBuf {
-        folder.join(format!(".{}-{}", self.name, self.version))
-    }
-
-    fn stamped(&self) -> String {
-        let lines = [self.sha256]
-            .into_iter()
-            .chain(self.members.iter().copied());
-        lines.flat_map(|line| [line, "\n"]).collect()
+    /// Returns the name and text of the file that tells this wheel with these members from others.
+    fn stamp(&self) -> (String, String) {
+        let lines = std::iter::once(&self.sha256).chain(self.members);
+        (
+            format!(".{}-{}", self.name, self.version),
+            lines.flat_map(|line| [*line, "\n"]).collect(),
+        )
     }
 }
 
@@ -71,7 +79,7 @@ pub struct Crate {
     pub sha256: &'static str,
 }
 
-/// Returns the directory in which cargo keeps the source of `package`, which must only be read. `scratch` must be an empty
+/// Returns the directory in which cargo keeps the source of `package`, which must only be read. `scratch` is an empty
 /// directory.
 pub fn source_of(package: &Crate, scratch: &Path) -> Result<PathBuf> {
     let Crate {
@@ -80,11 +88,10 @@ pub fn source_of(package: &Crate, scratch: &Path) -> Result<PathBuf> {
         sha256,
     } = package;
     let failed = |error: String| format!("cannot fetch {name} {version}: {error}");
-    tool::create_dir(scratch)?;
     let manifest = scratch.join("Cargo.toml");
-    write(
+    files::write(
         &manifest,
-        &format!(
+        format!(
             "[package]\nname = \"fetch\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\
              [lib]\npath = \"none.rs\"\n[workspace]\n[dependencies]\n\
              {name} = \"={version}\"\n"
@@ -95,7 +102,7 @@ pub fn source_of(package: &Crate, scratch: &Path) -> Result<PathBuf> {
     let metadata = Metadata::parse(&tool::output(command.arg(&manifest)).map_err(failed)?)?;
     // Cargo has verified the download against the hash in this file.
     let lock = scratch.join("Cargo.lock");
-    let lock = std::fs::read_to_string(&lock).map_err(|error| failed(error.to_string()))?;
+    let lock = files::read(&lock).map_err(failed)?;
     let is_it = |entry: &&str| {
         entry.contains(&format!("name = \"{name}\"\nversion = \"{version}\"\n"))
             && entry.contains(&format!("checksum = \"{sha256}\"\n"))
@@ -163,25 +170,14 @@ fn unpack(wheel: &Wheel, from: &Path, into: &Path) -> Result<()> {
     })
 }
 
-/// Writes a file, or returns an error that names it.
-pub fn write(path: &Path, text: &str) -> Result<()> {
-    std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-/// Copies a file or a directory with its contents. Files keep their times, which make depends on.
-pub fn copy(from: &Path, to: &Path) -> Result<()> {
-    let mut command = Command::new("cp");
-    command.args(["--recursive", "--preserve=mode,timestamps"]);
-    tool::output(command.arg(from).arg(to)).map(drop)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn other_members_are_fetched_anew() {
-        let folder = std::env::temp_dir().join(format!("oarlock-fetch-{}", std::process::id()));
+    fn other_members_are_fetched_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("a.b");
         let one = Wheel {
             name: "a",
             version: "1",
@@ -192,11 +188,15 @@ mod tests {
             members: &["a/", "b/"],
             ..one
         };
-        assert!(!one.is_there(&folder));
-        std::fs::create_dir_all(&folder).unwrap();
-        write(&one.stamp(&folder), &one.stamped()).unwrap();
-        let there = (one.is_there(&folder), two.is_there(&folder));
-        std::fs::remove_dir_all(&folder).unwrap();
-        assert_eq!(there, (true, false));
+        let made = [&one, &one, &two].map(|wheel| {
+            let (stamp, stamped) = wheel.stamp();
+            let done = once(&place, (&stamp, &stamped), |_, made| {
+                files::write(&made.join("file"), "")
+            });
+            assert!(place.join("file").exists());
+            done.unwrap()
+        });
+        assert_eq!(made, [true, false, true]);
+        assert_eq!(files::entries(folder.path()).unwrap(), [place]);
     }
 }

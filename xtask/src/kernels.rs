@@ -19,16 +19,12 @@ mod halves;
 use std::path::Path;
 
 use self::assembly::{Assembly, Place, Selection, Zmm};
+use crate::files::{self, Generated};
 use crate::tool::{Metadata, Result};
 
 /// Writes the files.
 pub fn run() -> Result<()> {
-    let metadata = Metadata::load()?;
-    for (name, text) in files() {
-        let path = metadata.workspace_root.join(FOLDER).join(name);
-        std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
-    }
-    Ok(())
+    files::generate(&Metadata::load()?.workspace_root, &generated())
 }
 
 /// `--check`: see [`check`].
@@ -38,38 +34,24 @@ pub fn check_all() -> Result<()> {
 
 /// Fails unless the files are what this program would write.
 pub fn check(root: &Path) -> Result<()> {
-    for (name, text) in files() {
-        let path = root.join(FOLDER).join(&name);
-        let there = std::fs::read_to_string(&path)
-            .map_err(|error| format!("{}: {error}: run `cargo xtask kernels`", path.display()))?;
-        if there != text {
-            return Err(format!(
-                "{FOLDER}/{name} is not as `cargo xtask kernels` writes it: run that, or undo what was edited"
-            ));
-        }
-    }
-    Ok(())
+    files::compare(root, &generated(), "kernels")
 }
 
-/// Returns the paths below the directory, and the texts.
-fn files() -> Vec<(String, String)> {
-    let in_ifma = ifma_files().into_iter();
-    let in_ifma = in_ifma.map(|(name, text)| (format!("ifma/{name}"), text));
-    let in_doubles = [
-        ("multiply", doubles::multiply()),
-        ("square", doubles::square()),
-        ("select", doubles::select()),
+fn generated() -> Generated {
+    let mut files = ifma_files();
+    let doubles = [
+        ("multiply.s", doubles::multiply()),
+        ("square.s", doubles::square()),
+        ("select.s", doubles::select()),
     ];
-    let in_doubles = in_doubles.map(|(name, text)| (format!("doubles/{name}.s"), text.end()));
-    let chacha20 = chacha20::files().map(|(name, text)| (format!("chacha20_avx2/{name}"), text));
-    let ssse3 =
-        chacha20_ssse3::files().map(|(name, text)| (format!("chacha20_ssse3/{name}"), text));
-    in_ifma
-        .chain(in_doubles)
-        .chain(chacha20)
-        .chain(ssse3)
-        .chain(halves::files().map(|(name, text)| (name.to_owned(), text)))
-        .collect()
+    let doubles = doubles.map(|(name, text)| (format!("doubles/{name}"), text.end()));
+    files.extend(doubles);
+    files.extend(chacha20::files().map(|(name, text)| (format!("chacha20_avx2/{name}"), text)));
+    let ssse3 = chacha20_ssse3::files();
+    files.extend(ssse3.map(|(name, text)| (format!("chacha20_ssse3/{name}"), text)));
+    files.extend(halves::files().map(|(name, text)| (name.to_owned(), text)));
+    let in_folder = |(name, text)| (format!("{FOLDER}/{name}"), text);
+    files.into_iter().map(in_folder).collect()
 }
 
 fn ifma_files() -> Vec<(String, String)> {
@@ -90,23 +72,23 @@ fn ifma_files() -> Vec<(String, String)> {
             texts.push(("multiply_by_pair", columns::multiply_by_pair(digits)));
         }
         for (name, text) in texts {
-            files.push((format!("{name}_{digits}.s"), text.end()));
+            files.push((format!("ifma/{name}_{digits}.s"), text.end()));
         }
     }
     for (name, text) in [
-        ("multiply.s", blocks::multiply()),
-        ("square.s", blocks::square()),
-        ("square_and_select.s", blocks::square_and_select()),
+        ("multiply", blocks::multiply()),
+        ("square", blocks::square()),
+        ("square_and_select", blocks::square_and_select()),
+        ("select", select()),
     ] {
-        files.push((name.to_owned(), text.end()));
+        files.push((format!("ifma/{name}.s"), text.end()));
     }
-    files.push(("select.s".to_owned(), select()));
     files
 }
 
 /// Stores the entry at rsi, whose number is at rdx, to rdi in the lanes whose index at rcx selects it. r8 is the number of
 /// digits.
-fn select() -> String {
+fn select() -> Assembly {
     let mut assembly = Assembly::default();
     let selection = Selection {
         numbers: "rdx",
@@ -125,7 +107,7 @@ fn select() -> String {
     assembly.line(format_args!("add rdi, 64"));
     assembly.line(format_args!("dec r8"));
     assembly.line(format_args!("jnz 2b"));
-    assembly.end()
+    assembly
 }
 
 const UNROLLED_DIGITS: [usize; 3] = [10, 15, 20];

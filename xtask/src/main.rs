@@ -8,6 +8,7 @@ mod constant_time;
 mod cpu_mask;
 mod families;
 mod fetch;
+mod files;
 mod go;
 mod kernels;
 mod offers;

@@ -7,7 +7,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::fetch::{self, Crate, copy};
+use crate::fetch::{self, Crate};
+use crate::files;
 use crate::tool::{self, Metadata, Result};
 
 /// A release, built as shared libraries with their program.
@@ -140,32 +141,23 @@ impl Release {
 
     /// Builds the release unless it is there. Returns its version and path.
     fn build(&self, peers: &Path) -> Result<String> {
-        tool::create_dir(peers)?;
+        files::create_dir(peers)?;
         // An absolute path: the library contains the path of the legacy provider.
         let peers = peers
             .canonicalize()
             .map_err(|error| format!("{}: {error}", peers.display()))?;
         let folder = self.folder(&peers);
-        let said = format!("OpenSSL {}: {}", self.version, folder.display());
-        let stamp = folder.join("built");
-        if std::fs::read_to_string(&stamp).is_ok_and(|text| text == self.stamped()) {
-            return Ok(said);
-        }
-        println!("building OpenSSL {}, which takes minutes", self.version);
-        let scratch = peers.join(format!("openssl-{}.building", self.name));
-        tool::remove_dir(&scratch)?;
-        let source = fetch::source_of(&self.source, &scratch)?.join("openssl");
-        let build = scratch.join("openssl");
-        copy(&source, &build)?;
-        fetch::write(&build.join("util/mkdef.pl"), SYMBOLS)?;
-        fetch::write(&build.join("util/providers.num"), PROVIDER_SYMBOLS)?;
-        self.make(&build, &folder)?;
-
-        tool::remove_dir(&folder)?;
-        self.install(&build, &folder)?;
-        fetch::write(&stamp, &self.stamped())?;
-        tool::remove_dir(&scratch)?;
-        Ok(said)
+        fetch::once(&folder, ("built", &self.stamped()), |work, made| {
+            println!("building OpenSSL {}, which takes minutes", self.version);
+            let source = fetch::source_of(&self.source, work)?.join("openssl");
+            let build = work.join("openssl");
+            files::copy(&source, &build)?;
+            files::write(&build.join("util/mkdef.pl"), SYMBOLS)?;
+            files::write(&build.join("util/providers.num"), PROVIDER_SYMBOLS)?;
+            self.make(&build, &folder)?;
+            self.install(&build, made)
+        })?;
+        Ok(format!("OpenSSL {}: {}", self.version, folder.display()))
     }
 
     /// Returns everything that the build depends on.
@@ -213,12 +205,12 @@ impl Release {
             (format!("libssl.{}", self.soname), &lib),
             (LEGACY.to_owned(), &modules),
         ] {
-            tool::create_dir(into)?;
-            copy(&build.join(file), into)?;
+            files::create_dir(into)?;
+            files::copy(&build.join(file), into)?;
         }
         let include = folder.join("include");
-        tool::create_dir(&include)?;
-        copy(&build.join("include/openssl"), &include)?;
+        files::create_dir(&include)?;
+        files::copy(&build.join("include/openssl"), &include)?;
 
         let mut version = Command::new(bin.join("openssl"));
         version.arg("version").env("LD_LIBRARY_PATH", &lib);

@@ -18,7 +18,7 @@ use std::fs;
 use self::outcome::Outcome;
 use self::table::Package;
 use self::tree::{Place, Tree};
-use crate::fetch::write;
+use crate::files;
 use crate::processor;
 use crate::tool::{self, Metadata, Result, cargo};
 
@@ -70,7 +70,7 @@ fn one(place: &Place, package: &Package) -> Result<Vec<String>> {
     tree.remove()?;
     let outcome = outcome?;
     let text = serde_json::to_string_pretty(&outcome).map_err(|error| error.to_string())?;
-    write(&place.results(&package.name), &text)?;
+    files::write(&place.results(&package.name), text)?;
     let counted = &outcome.counted;
     println!(
         "== {}: {} processes, {} requests",
@@ -95,5 +95,5 @@ fn write_page(place: &Place, metadata: &Metadata) -> Result<()> {
     }
     let path = metadata.workspace_root.join("docs/internals/packages.md");
     let before = fs::read_to_string(&path).unwrap_or_default();
-    write(&path, &page::page(&packages, &before))
+    files::write(&path, page::page(&packages, &before))
 }

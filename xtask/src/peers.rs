@@ -6,6 +6,7 @@ use std::process::Command;
 use crate::age_peers;
 use crate::boringssl_peer::boringssl;
 use crate::fetch::{self, Wheel};
+use crate::files;
 use crate::openssl_peers;
 use crate::shim::shared;
 use crate::tokens::kryoptic;
@@ -14,7 +15,7 @@ use crate::tool::{self, Metadata, Result};
 pub fn run() -> Result<()> {
     let metadata = Metadata::load()?;
     let peers = metadata.target_directory.join("peers");
-    tool::create_dir(&peers)?;
+    files::create_dir(&peers)?;
 
     let results = [
         ("ipsec-mb", ipsec_mb(&metadata.workspace_root, &peers)),
@@ -59,7 +60,7 @@ pub fn run_boringssl() -> Result<()> {
     let metadata = Metadata::load()?;
     packages(&metadata.workspace_root, "boringssl")?;
     let peers = metadata.target_directory.join("peers");
-    tool::create_dir(&peers)?;
+    files::create_dir(&peers)?;
     println!("{}", boringssl(&metadata.workspace_root, &peers)?);
     Ok(())
 }
@@ -82,7 +83,7 @@ pub fn newest_openssl() -> Result<PathBuf> {
     const PACKAGE: &str = "libssl3";
     let folder = Metadata::load()?.target_directory.join("peers/libssl");
     // The previous run's version may be outdated.
-    tool::remove_dir(&folder)?;
+    files::remove_dir(&folder)?;
     let deb = download_deb(PACKAGE, &folder)?;
     tool::output(
         Command::new("dpkg-deb")
@@ -139,7 +140,7 @@ fn ipsec_mb(root: &Path, peers: &Path) -> Result<String> {
 }
 
 fn download_deb(package: &str, into: &Path) -> Result<PathBuf> {
-    tool::create_dir(into)?;
+    files::create_dir(into)?;
     let download = || {
         tool::output(
             Command::new("apt-get")
@@ -215,19 +216,8 @@ fn packages(root: &Path, of: &str) -> Result<()> {
 
 /// Returns the first file below `folder` whose name ends in `suffix`.
 fn find(folder: &Path, suffix: &str) -> Option<PathBuf> {
-    let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
-        .ok()?
-        .flatten()
-        .map(|entry| entry.path())
-        .collect();
-    entries.sort();
-    entries.iter().find_map(|path| {
-        if path.is_dir() {
-            find(path, suffix)
-        } else {
-            path.to_str()
-                .is_some_and(|path| path.ends_with(suffix))
-                .then(|| path.clone())
-        }
-    })
+    let files = files::below(folder, &|_| false).ok()?;
+    files
+        .into_iter()
+        .find(|path| path.to_string_lossy().ends_with(suffix))
 }

@@ -16,18 +16,18 @@ mod text;
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use self::class::{CLASSES, Class};
 use self::record::Record;
+use crate::files;
 use crate::tool::{Metadata, Result};
 
 /// Writes the page.
 pub fn run() -> Result<()> {
     let root = Metadata::load()?.workspace_root;
     let text = page(&root)?;
-    let path = root.join(PAGE);
-    fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+    files::write(&root.join(PAGE), text)?;
     println!("{PAGE} is written: commit it with the records");
     Ok(())
 }
@@ -48,7 +48,7 @@ pub fn check(root: &Path) -> Result<()> {
             "{PAGE}: {lines} lines, and at most {LINES_MAX} are allowed: move a part to docs/internals"
         ));
     }
-    if text == read(&root.join(PAGE))? {
+    if text == files::read(&root.join(PAGE))? {
         Ok(())
     } else {
         Err(format!(
@@ -75,36 +75,18 @@ fn page(root: &Path) -> Result<String> {
 
 /// Reads all records, the newest first.
 fn records(root: &Path) -> Result<Vec<Record>> {
-    let mut paths = Vec::new();
-    for folder in entries(&root.join(RECORDS))? {
-        paths.extend(entries(&folder)?);
-    }
-    paths.retain(|path| {
-        path.extension()
-            .is_some_and(|extension| extension == "jsonl")
-    });
+    let mut paths = files::below(&root.join(RECORDS), &|_| false)?;
+    paths.retain(|path| path.extension().is_some_and(|it| it == "jsonl"));
     if paths.is_empty() {
         return Err(format!("found no records below {RECORDS}"));
     }
     let mut records = Vec::new();
     for path in paths {
         let name = path.strip_prefix(root).unwrap_or(&path).display();
-        records.push(Record::parse(&name.to_string(), &read(&path)?)?);
+        records.push(Record::parse(&name.to_string(), &files::read(&path)?)?);
     }
     records.sort_by(|a, b| (&b.date, &a.path).cmp(&(&a.date, &b.path)));
     Ok(records)
-}
-
-fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
-    let failed = |error| format!("{}: {error}", folder.display());
-    let listing = fs::read_dir(folder).map_err(failed)?;
-    listing
-        .map(|entry| entry.map(|entry| entry.path()).map_err(failed))
-        .collect()
-}
-
-fn read(path: &Path) -> Result<String> {
-    fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Returns the generated part of the page.

@@ -1,5 +1,8 @@
 //! The processor of this machine, to which measured tables belong.
 
+use std::path::Path;
+
+use crate::files;
 use crate::tool::Result;
 
 /// The processor as /proc/cpuinfo describes it.
@@ -57,8 +60,7 @@ pub(crate) fn has_flag(name: &str) -> Result<bool> {
 
 /// Returns what /proc/cpuinfo says of the first CPU.
 fn field(name: &str) -> Result<String> {
-    let text = std::fs::read_to_string("/proc/cpuinfo")
-        .map_err(|error| format!("/proc/cpuinfo: {error}"))?;
+    let text = files::read(Path::new("/proc/cpuinfo"))?;
     text.lines()
         .filter_map(|line| line.split_once(':'))
         .find(|(found, _)| found.trim() == name)

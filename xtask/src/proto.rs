@@ -8,6 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::files;
 use crate::tool::{self, Metadata, Result, cargo};
 
 const SOURCE: &str = "crates/net/proto/oarlock/v1/cryptoserver.proto";
@@ -19,14 +20,14 @@ pub fn run() -> Result<()> {
     let metadata = Metadata::load()?;
     let root = metadata.workspace_root.as_path();
     let folder = metadata.target_directory.join("generated");
-    tool::create_dir(&folder)?;
+    files::create_dir(&folder)?;
     tool::status(generator(&metadata, "run").arg("--").arg(&folder))?;
     let code = read(&folder.join("generated.rs"))?;
     let descriptors = read(&folder.join("cryptoserver.binpb"))?;
     let first = first_line(&read(&root.join(SOURCE))?, &code, &descriptors);
     let code = [first.as_bytes(), b"\n", &code].concat();
     for (path, text) in [(CODE, code), (DESCRIPTORS, descriptors)] {
-        fs::write(root.join(path), text).map_err(|error| format!("{path}: {error}"))?;
+        files::write(&root.join(path), text)?;
     }
     Ok(())
 }
@@ -88,7 +89,7 @@ mod tests {
     fn every_edit_is_noticed() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         assert_eq!(check(&root), Ok(()));
-        let folder = std::env::temp_dir().join(format!("oarlock-proto-{}", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
         for edited in [SOURCE, CODE, DESCRIPTORS] {
             for path in [SOURCE, CODE, DESCRIPTORS] {
                 let mut text = read(&root.join(path)).unwrap();
@@ -96,13 +97,12 @@ mod tests {
                     let last = text.len() - 2;
                     text[last] ^= 1;
                 }
-                let copy = folder.join(path);
-                tool::create_dir(copy.parent().unwrap()).unwrap();
-                fs::write(copy, text).unwrap();
+                let copy = folder.path().join(path);
+                files::create_dir(copy.parent().unwrap()).unwrap();
+                files::write(&copy, text).unwrap();
             }
-            let said = check(&folder);
+            let said = check(folder.path());
             assert!(said.is_err_and(|said| said.contains("cargo xtask proto")));
         }
-        fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -14,6 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::fetch::{self, Wheel};
+use crate::files;
 use crate::openssl_peers;
 use crate::tool::{self, Metadata, Result, cargo};
 
@@ -54,7 +55,7 @@ const SEEDED: &str = "import random, runpy, sys; random.seed(7); del sys.argv[0]
 pub fn run(folder: Option<&str>) -> Result<()> {
     let metadata = Metadata::load()?;
     let place = metadata.target_directory.join("tlsfuzzer");
-    tool::create_dir(&place)?;
+    files::create_dir(&place)?;
     let source = match folder {
         Some(folder) => PathBuf::from(folder),
         None => cloned(&place)?,
@@ -73,9 +74,9 @@ pub fn run(folder: Option<&str>) -> Result<()> {
         .target_directory
         .join("release/liboarlock_provider.so");
     let conf = place.join("openssl.cnf");
-    fetch::write(
+    files::write(
         &conf,
-        &CONFIGURATION.replace("MODULE", &module.display().to_string()),
+        CONFIGURATION.replace("MODULE", &module.display().to_string()),
     )?;
     certificates(&place)?;
     let newest = openssl_peers::libraries(&["4.0"])?.remove(0);
@@ -95,10 +96,10 @@ pub fn run(folder: Option<&str>) -> Result<()> {
     // The hybrids of the provider, next to OpenSSL's own.
     println!("\nhybrids, of OpenSSL 4.0 and of the provider with the machine's OpenSSL: {COLUMNS}");
     let hybrids = place.join("hybrids.cnf");
-    let text = std::fs::read_to_string(&conf).map_err(|error| error.to_string())?;
-    fetch::write(
+    let text = files::read(&conf)?;
+    files::write(
         &hybrids,
-        &text.replace("offer=all\n", "offer=all\npost-quantum = yes\n"),
+        text.replace("offer=all\n", "offer=all\npost-quantum = yes\n"),
     )?;
     let stock = Server::start(&newest, None, &["-groups", HYBRIDS])?;
     let provided = Server::start(&machine, Some(&hybrids), &["-groups", HYBRIDS])?;
@@ -110,7 +111,7 @@ pub fn run(folder: Option<&str>) -> Result<()> {
     let openssl = openssl.split(" (").next().unwrap_or_default();
     let run = [date.trim(), openssl.trim(), &minutes.to_string()].map(str::to_owned);
     let path = metadata.workspace_root.join("docs/internals/tlsfuzzer.md");
-    fetch::write(&path, &page(&tables, &run))?;
+    files::write(&path, page(&tables, &run))?;
     let faults: Vec<_> = tables
         .iter()
         .flat_map(|(name, rows)| rows.iter().filter_map(move |row| row.fault(name)))
@@ -172,9 +173,9 @@ fn certificates(place: &Path) -> Result<()> {
     }
     let both: Result<Vec<String>> = ["rsa.crt", "ec.crt"]
         .iter()
-        .map(|name| std::fs::read_to_string(place.join(name)).map_err(|it| it.to_string()))
+        .map(|name| files::read(&place.join(name)))
         .collect();
-    fetch::write(&place.join("both.crt"), &both?.concat())
+    files::write(&place.join("both.crt"), both?.concat())
 }
 
 /// Everything with one release.

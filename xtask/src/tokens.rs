@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use crate::fetch;
+use crate::files;
 use crate::tool::{self, Result, cargo};
 
 /// Builds `peers/kryoptic/libkryoptic.so` unless it is there. Returns its version and path.
@@ -10,34 +12,23 @@ use crate::tool::{self, Result, cargo};
 /// the same few lines around the library that it is built from.
 pub fn kryoptic(peers: &Path) -> Result<String> {
     let folder = peers.join("kryoptic");
+    fetch::once(&folder, ("version", VERSION), |work, made| {
+        files::create_dir(&work.join("src"))?;
+        let manifest = work.join("Cargo.toml");
+        files::write(&manifest, MANIFEST.replace("VERSION", VERSION))?;
+        files::write(&work.join("src/lib.rs"), SOURCE)?;
+        let target = work.join("target");
+        tool::output(
+            cargo()
+                .args(["build", "--release", "--quiet", "--manifest-path"])
+                .arg(&manifest)
+                .env("CARGO_TARGET_DIR", &target)
+                .env_remove("RUSTFLAGS"),
+        )?;
+        files::copy(&target.join("release/libkryoptic.so"), made)
+    })?;
     let library = folder.join("libkryoptic.so");
-    let built = folder.join("version");
-    let said = format!("kryoptic {VERSION}: {}", library.display());
-    if library.exists() && std::fs::read_to_string(&built).is_ok_and(|is| is == VERSION) {
-        return Ok(said);
-    }
-    let source = folder.join("source");
-    tool::create_dir(&source.join("src"))?;
-    let write = |path: &Path, text: &str| {
-        std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
-    };
-    write(
-        &source.join("Cargo.toml"),
-        &MANIFEST.replace("VERSION", VERSION),
-    )?;
-    write(&source.join("src/lib.rs"), SOURCE)?;
-    let target = source.join("target");
-    tool::output(
-        cargo()
-            .args(["build", "--release", "--quiet", "--manifest-path"])
-            .arg(source.join("Cargo.toml"))
-            .env("CARGO_TARGET_DIR", &target)
-            .env_remove("RUSTFLAGS"),
-    )?;
-    let made = target.join("release/libkryoptic.so");
-    std::fs::copy(&made, &library).map_err(|error| format!("{}: {error}", made.display()))?;
-    write(&built, VERSION)?;
-    Ok(said)
+    Ok(format!("kryoptic {VERSION}: {}", library.display()))
 }
 
 const VERSION: &str = "1.5.4";

@@ -164,20 +164,6 @@ pub fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0)
 }
 
-pub fn create_dir(path: &Path) -> Result<()> {
-    std::fs::create_dir_all(path).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-/// Removes a directory that may be absent.
-pub fn remove_dir(path: &Path) -> Result<()> {
-    match std::fs::remove_dir_all(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(format!("{}: {error}", path.display()))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// Returns the last line that is not empty.
 pub fn last_line(text: &str) -> &str {
     text.lines()

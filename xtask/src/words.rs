@@ -13,6 +13,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use crate::files;
 use crate::tool::{Metadata, Result};
 
 /// The words, each with its replacements.
@@ -91,7 +92,7 @@ pub fn record() -> Result<()> {
     for (package, count) in after {
         let _ = writeln!(text, "{package} {count}");
     }
-    fs::write(root.join(RECORD), text).map_err(|error| format!("{RECORD}: {error}"))
+    files::write(&root.join(RECORD), text)
 }
 
 /// Prints the places in `package`.
@@ -135,55 +136,34 @@ fn read(root: &Path) -> Result<BTreeMap<String, usize>> {
 
 fn find() -> Result<(Metadata, Found)> {
     let metadata = Metadata::load_with_bench()?;
+    let root = &metadata.workspace_root;
     let mut found = Found::new();
-    let mut files = 0;
-    walk(&metadata.workspace_root, &metadata, &mut files, &mut found)?;
-    match files {
+    let mut texts = 0;
+    for path in files::of_repository(root)? {
+        let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy();
+        let last = path.file_name().unwrap_or_default().to_string_lossy();
+        let ending = last.rsplit_once('.').map_or("", |(_, ending)| ending);
+        let is_below = |folder: &&str| name.starts_with(&format!("{folder}/"));
+        let is_text =
+            ENDINGS.contains(&ending) || FOLDERS.iter().any(is_below) || last == "Makefile";
+        if !is_text || ALLOWED.iter().any(|(allowed, _)| name.starts_with(allowed)) {
+            continue;
+        }
+        texts += 1;
+        let text = files::read(&path)?;
+        let (package, places) = match ending {
+            "md" => (String::new(), document(&text)),
+            "rs" => (package(&path, &metadata), source(&text)),
+            _ => (package(&path, &metadata), document(&text)),
+        };
+        for (line, what) in places {
+            found.push((package.clone(), format!("{name}:{line}: {what}")));
+        }
+    }
+    match texts {
         0 => Err("found no text to check".to_owned()),
         _ => Ok((metadata, found)),
     }
-}
-
-fn walk(folder: &Path, metadata: &Metadata, files: &mut usize, found: &mut Found) -> Result<()> {
-    let failed = |error| format!("{}: {error}", folder.display());
-    let mut entries = Vec::new();
-    for entry in fs::read_dir(folder).map_err(failed)? {
-        entries.push(entry.map_err(failed)?.path());
-    }
-    entries.sort();
-    for path in entries {
-        let name = path.strip_prefix(&metadata.workspace_root).unwrap_or(&path);
-        let name = name.to_string_lossy().into_owned();
-        let last = path.file_name().unwrap_or_default().to_string_lossy();
-        let ending = last.rsplit_once('.').map_or("", |(_, ending)| ending);
-        let in_folder = FOLDERS
-            .iter()
-            .any(|folder| name.starts_with(&format!("{folder}/")));
-        if path.is_dir() {
-            if last != "target" && !last.starts_with('.') {
-                walk(&path, metadata, files, found)?;
-            }
-        } else if (ENDINGS.contains(&ending) || in_folder || last == "Makefile")
-            && !ALLOWED.iter().any(|(allowed, _)| name.starts_with(allowed))
-        {
-            let text = fs::read_to_string(&path).map_err(|error| format!("{name}: {error}"))?;
-            let package = if ending == "md" {
-                String::new()
-            } else {
-                package(&path, metadata)
-            };
-            let places = if ending == "rs" {
-                source(&text)
-            } else {
-                document(&text)
-            };
-            *files += 1;
-            for (line, what) in places {
-                found.push((package.clone(), format!("{name}:{line}: {what}")));
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Returns the innermost package that contains `path`, or an empty name.

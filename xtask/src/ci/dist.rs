@@ -1,11 +1,11 @@
 //! What a release publishes: built, and each part installed into an empty folder and used.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{package, wheel};
+use crate::files;
 use crate::tool::{self, Result};
 
 /// What a build from the source distribution begins with.
@@ -85,8 +85,8 @@ fn packer(root: &Path, target: &Path, options: &[&str]) -> Result<Command> {
 
 /// Unpacks the tarball and uses what is in it.
 fn check_tarball(tarball: &Path, folder: &Path) -> Result<()> {
-    tool::remove_dir(folder)?;
-    tool::create_dir(folder)?;
+    files::remove_dir(folder)?;
+    files::create_dir(folder)?;
     let mut unpack = Command::new("tar");
     unpack.arg("--extract").arg("--file").arg(tarball);
     tool::status(unpack.arg("--directory").arg(folder))?;
@@ -95,7 +95,7 @@ fn check_tarball(tarball: &Path, folder: &Path) -> Result<()> {
     let mut shell = Command::new("bash");
     shell.args(["-c", USE, "bash", &prefix]);
     tool::status(shell.current_dir(folder))?;
-    tool::remove_dir(folder)
+    files::remove_dir(folder)
 }
 
 /// Fails unless the source distribution has every file that git knows, and what pip needs.
@@ -126,7 +126,7 @@ fn check_source(root: &Path, archive: &Path) -> Result<()> {
 fn check_install(target: &Path, archive: &Path) -> Result<()> {
     let folder = target.join("dist-source");
     let environment = folder.join("environment");
-    tool::remove_dir(&environment)?;
+    files::remove_dir(&environment)?;
     tool::status(
         Command::new("python3")
             .args(["-m", "venv"])
@@ -142,7 +142,7 @@ fn check_install(target: &Path, archive: &Path) -> Result<()> {
 
 /// Fails unless the bill of materials names what the programs certainly contain, and nothing of tests.
 fn check_bill(bill: &Path) -> Result<()> {
-    let text = fs::read_to_string(bill).map_err(|error| error.to_string())?;
+    let text = files::read(bill)?;
     let has = |name: &str| text.contains(&format!("\"pkg:cargo/{name}@"));
     for (name, expected) in [
         ("aws-lc-sys", true),
@@ -159,11 +159,8 @@ fn check_bill(bill: &Path) -> Result<()> {
 
 /// Returns the one file whose name ends so.
 fn only(folder: &Path, end: &str) -> Result<PathBuf> {
-    let entries = fs::read_dir(folder).map_err(|error| error.to_string())?;
-    let files = entries.flatten().map(|entry| entry.path());
-    let found: Vec<_> = files
-        .filter(|file| file_name(file).ends_with(end))
-        .collect();
+    let mut found = files::entries(folder)?;
+    found.retain(|file| file_name(file).ends_with(end));
     match &found[..] {
         [file] => Ok(file.clone()),
         others => Err(format!(

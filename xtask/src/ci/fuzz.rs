@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use crate::files;
 use crate::tool::{self, Result, cargo};
 
 /// Seconds of fuzzing for each of [`TARGETS`].
@@ -60,7 +61,7 @@ pub fn run(root: &Path, target: &Path) -> Result<()> {
     for name in TARGETS {
         // The corpus is kept; a crash is written below fuzz/artifacts and named in the output.
         let corpus = target.join("fuzz-corpus").join(name);
-        tool::create_dir(&corpus)?;
+        files::create_dir(&corpus)?;
         tool::status(
             Command::new(&program)
                 .args(["run", "--fuzz-dir", "fuzz/libfuzzer", name])

@@ -1,10 +1,10 @@
 //! The Debian package: built in release mode, installed by dpkg into a root of its own, used, and removed.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::files;
 use crate::tool::{self, Result, cargo};
 
 /// The packages that are built in addition to the command.
@@ -31,28 +31,25 @@ pub fn check(workspace: &Path, target: &Path) -> Result<()> {
 /// Has dpkg install a package into a root of its own, uses it, and has dpkg remove it.
 pub fn install_and_use(target: &Path, package: &Path) -> Result<()> {
     let root = target.join("debian/root");
-    tool::remove_dir(&root)?;
+    files::remove_dir(&root)?;
     let state = root.join("var/lib/dpkg");
     for folder in ["info", "updates", "triggers"] {
-        tool::create_dir(&state.join(folder))?;
+        files::create_dir(&state.join(folder))?;
     }
     // This machine's installed packages, so that dpkg checks the package's dependencies.
     let copied = fs::copy("/var/lib/dpkg/status", state.join("status"));
     copied.map_err(|error| format!("/var/lib/dpkg/status: {error}"))?;
-    let before = files(&root)?;
+    let before = files::below(&root, &|_| false)?;
     dpkg(&root, "--install", package)?;
     use_it(&root)?;
     dpkg(&root, "--purge", Path::new("oarlock"))?;
-    let left: Vec<_> = files(&root)?.difference(&before).cloned().collect();
-    // Files of dpkg itself.
-    let left: Vec<_> = left
-        .iter()
-        .filter(|path| !path.starts_with(&state))
-        .collect();
-    if left.iter().any(|path| path.is_file()) {
+    // dpkg keeps its own files.
+    let mut left = files::below(&root, &|folder| folder == state)?;
+    left.retain(|path| !before.contains(path));
+    if !left.is_empty() {
         return Err(format!("left after the removal: {left:?}"));
     }
-    tool::remove_dir(&root)
+    files::remove_dir(&root)
 }
 
 /// Encrypts a file with an installed command, finds the provider with it, and signs by the PKCS#11 module next to it.
@@ -113,21 +110,4 @@ fn dpkg(root: &Path, what: &str, package: &Path) -> Result<()> {
     let path = std::env::var("PATH").unwrap_or_default();
     command.env("PATH", format!("{path}:/usr/sbin:/sbin"));
     tool::output(command.arg(what).arg(package)).map(drop)
-}
-
-fn files(root: &Path) -> Result<BTreeSet<PathBuf>> {
-    let mut found = BTreeSet::new();
-    let mut folders = vec![root.to_owned()];
-    while let Some(folder) = folders.pop() {
-        let entries = fs::read_dir(&folder);
-        let entries = entries.map_err(|error| format!("{}: {error}", folder.display()))?;
-        for entry in entries.flatten() {
-            let path = entry.path();
-            if path.is_dir() && !path.is_symlink() {
-                folders.push(path.clone());
-            }
-            found.insert(path);
-        }
-    }
-    Ok(found)
 }

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use super::report::{Ended, Report};
+use crate::files;
 use crate::tool::{self, Result};
 
 /// Debian 11, 12 and 13, with Python 3.9, 3.11 and 3.13, and OpenSSL 1.1, 3.0 and 3.5.
@@ -120,7 +121,7 @@ fn python_of(tools: &Path) -> Command {
 
 /// Makes an environment with the wheel, and returns its interpreter.
 fn install(tools: &Path, wheel: &Path, environment: &Path) -> Result<PathBuf> {
-    tool::remove_dir(environment)?;
+    files::remove_dir(environment)?;
     let mut make = Command::new("python3");
     make.args(["-m", "venv", "--without-pip"]).arg(environment);
     tool::status(&mut make)?;
@@ -164,31 +165,28 @@ fn lints(root: &Path, tools: &Path, python: &Path) -> Result<()> {
 fn tools(root: &Path, target: &Path) -> Result<PathBuf> {
     let tools = target.join("wheel/tools");
     let list = root.join("python/tests/requirements.txt");
-    let text = std::fs::read_to_string(&list).map_err(|error| error.to_string())?;
+    let text = files::read(&list)?;
     let installed = tools.join("installed.txt");
-    if std::fs::read_to_string(&installed).is_ok_and(|it| it == text) {
+    if files::holds(&installed, &text) {
         return Ok(tools);
     }
-    tool::remove_dir(&tools)?;
+    files::remove_dir(&tools)?;
     tool::status(Command::new("python3").args(["-m", "venv"]).arg(&tools))?;
     let mut pip = Command::new(tools.join("bin/python"));
     pip.args(["-m", "pip", "install", "--quiet", "--requirement"]);
     tool::status(pip.arg(&list))?;
-    std::fs::write(&installed, text).map_err(|error| error.to_string())?;
+    files::write(&installed, text)?;
     Ok(tools)
 }
 
 fn wheel(root: &Path, target: &Path, tools: &Path, kind: &str) -> Result<PathBuf> {
     let dist = target.join("wheel/dist");
-    tool::remove_dir(&dist)?;
+    files::remove_dir(&dist)?;
     let mut build = python_of(tools);
     build.arg(root.join("python/build/oarlock_build.py"));
     tool::status(build.arg(kind).arg(&dist))?;
-    let mut files = std::fs::read_dir(&dist).map_err(|error| error.to_string())?;
-    let first = files.next().and_then(std::result::Result::ok);
-    first
-        .map(|entry| entry.path())
-        .ok_or_else(|| format!("no wheel in {}", dist.display()))
+    let first = files::entries(&dist)?.into_iter().next();
+    first.ok_or_else(|| format!("no wheel in {}", dist.display()))
 }
 
 /// Has an environment find the packages of the tools, which take a minute to install.
@@ -199,5 +197,5 @@ fn share_packages(tools: &Path, python: &Path) -> Result<()> {
     };
     let place = PathBuf::from(folder(python)?.trim()).join("tools.pth");
     let shared = folder(&tools.join("bin/python"))?;
-    std::fs::write(&place, shared).map_err(|error| format!("{}: {error}", place.display()))
+    files::write(&place, shared)
 }

@@ -1,7 +1,6 @@
 //! The result of each test, stock and with the provider, and their differences.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -9,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::table::Package;
 use super::tree::{Ran, Tree};
+use crate::files;
 use crate::tool::{self, Result};
 
 /// The results of one package, as a file keeps them.
@@ -248,9 +248,7 @@ const PASSING: [&str; 6] = ["ok", "OK", "PASS", "PASSED", "pass", "."];
 
 /// Reads autopkgtest's summary of a run.
 fn verdicts(artifacts: &Path) -> Result<BTreeMap<String, Verdict>> {
-    let path = artifacts.join("summary");
-    let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(summary(&text))
+    files::read(&artifacts.join("summary")).map(|text| summary(&text))
 }
 
 fn summary(text: &str) -> BTreeMap<String, Verdict> {

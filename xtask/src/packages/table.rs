@@ -1,11 +1,11 @@
 //! The table of packages: `packages.json`.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
 
+use crate::files;
 use crate::tool::Result;
 
 /// A package whose tests are run.
@@ -51,9 +51,9 @@ pub const FLAGS: [&str; 3] = ["--options", "offer=all,lanes=always", "--post-qua
 
 /// Returns the packages of the table with these names, or all of them.
 pub fn packages(workspace: &Path, names: &[&str]) -> Result<Vec<Package>> {
-    let failed = |error: &dyn std::fmt::Display| format!("{PATH}: {error}");
-    let text = fs::read_to_string(workspace.join(PATH)).map_err(|error| failed(&error))?;
-    let all: Vec<Package> = serde_json::from_str(&text).map_err(|error| failed(&error))?;
+    let text = files::read(&workspace.join(PATH))?;
+    let all: Vec<Package> =
+        serde_json::from_str(&text).map_err(|error| format!("{PATH}: {error}"))?;
     if names.is_empty() {
         return Ok(all);
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use super::table::{FLAGS, Package};
-use crate::fetch::{copy, write};
+use crate::files::{self, copy, write};
 use crate::tool::{self, Metadata, Result};
 
 /// The folders of a run.
@@ -33,13 +33,12 @@ impl Place {
     pub fn new(metadata: &Metadata) -> Result<Self> {
         let place = Self::of(metadata);
         for name in ["results", "runs", "sources"] {
-            tool::create_dir(&place.folder.join(name))?;
+            files::create_dir(&place.folder.join(name))?;
         }
         let script = place.scripts.join("base.sh");
         let made_by = place.folder.join("base.made");
-        let made = fs::read_to_string(&made_by);
         // Another script makes another base.
-        if !fs::read_to_string(&script).is_ok_and(|text| made.is_ok_and(|made| made == text)) {
+        if !files::holds(&made_by, &files::read(&script)?) {
             let base = place.folder.join("base");
             tool::status(Command::new("sh").arg(&script).arg(base))?;
             copy(&script, &made_by)?;
@@ -80,16 +79,16 @@ impl<'a> Tree<'a> {
             archives: place.folder.join("archives").join(&package.name),
             folder: place.folder.join("runs").join(&package.name),
         };
-        tool::remove_dir(&made.layer)?;
-        tool::remove_dir(&made.folder)?;
-        tool::create_dir(&made.folder)?;
+        files::remove_dir(&made.layer)?;
+        files::remove_dir(&made.folder)?;
+        files::create_dir(&made.folder)?;
         for name in ["prepare.sh", "suite.sh"] {
             copy(&place.scripts.join(name), &made.folder)?;
         }
         if !package.control.is_empty() {
-            write(&made.folder.join("control"), &lines(&package.control))?;
+            write(&made.folder.join("control"), lines(&package.control))?;
         }
-        write(&made.folder.join("before"), &lines(&package.before))?;
+        write(&made.folder.join("before"), lines(&package.before))?;
         let skipped: Vec<_> = package.skip.keys().map(String::as_str).collect();
         made.install(&[
             "sh",
@@ -110,7 +109,7 @@ impl<'a> Tree<'a> {
     /// Installs the provider as a user does, for everything that starts from then on.
     pub fn install_provider(&self) -> Result<()> {
         let opt = self.layer.join("upper/opt");
-        tool::create_dir(&opt)?;
+        files::create_dir(&opt)?;
         for file in ["oarlock", "liboarlock_provider.so"] {
             copy(&self.place.release.join(file), &opt)?;
         }
@@ -152,9 +151,9 @@ impl<'a> Tree<'a> {
             ),
         }
         arguments.extend(["/source", "--", "null"].map(str::to_owned));
-        write(&self.folder.join("arguments"), &lines(&arguments))?;
+        write(&self.folder.join("arguments"), lines(&arguments))?;
         let run = self.folder.join("run");
-        tool::remove_dir(&run)?;
+        files::remove_dir(&run)?;
         let mut command = if counted {
             let mut oarlock = Command::new(self.place.release.join("oarlock"));
             oarlock.args(["run", "--stats", "--json", "--"]);
@@ -170,10 +169,10 @@ impl<'a> Tree<'a> {
         command.stdin(Stdio::null()).stdout(file);
         let ended = command.stderr(Stdio::piped()).output();
         let ended = ended.map_err(|error| tool::cannot_start("timeout", &error))?;
-        tool::remove_dir(&self.place.folder.join("scratch").join(&package.name))?;
+        files::remove_dir(&self.place.folder.join("scratch").join(&package.name))?;
         let said = String::from_utf8_lossy(&ended.stderr).into_owned();
         let artifacts = self.folder.join(called);
-        tool::remove_dir(&artifacts)?;
+        files::remove_dir(&artifacts)?;
         if fs::rename(&run, &artifacts).is_err() {
             let why = fs::read_to_string(&console).unwrap_or_default();
             return Err(format!(
@@ -189,8 +188,8 @@ impl<'a> Tree<'a> {
 
     /// Removes the tree; what the tests said stays.
     pub fn remove(self) -> Result<()> {
-        tool::remove_dir(&self.layer)?;
-        tool::remove_dir(&self.archives)
+        files::remove_dir(&self.layer)?;
+        files::remove_dir(&self.archives)
     }
 
     /// Runs a command in the tree, with the network.

@@ -138,7 +138,8 @@ fn a_broken_record_is_named() {
 
 #[test]
 fn an_edit_above_the_mark_is_found_and_one_below_is_kept() {
-    let root = std::env::temp_dir().join(format!("oarlock-performance-{}", std::process::id()));
+    let temporary = tempfile::tempdir().unwrap();
+    let root = temporary.path();
     let folder = root.join(RECORDS).join("fast");
     fs::create_dir_all(&folder).unwrap();
     fs::create_dir_all(root.join("docs")).unwrap();
@@ -148,18 +149,17 @@ fn an_edit_above_the_mark_is_found_and_one_below_is_kept() {
     );
     fs::write(folder.join("2026-11-22.jsonl"), record).unwrap();
     let path = root.join(PAGE);
-    let text = page(&root).unwrap() + "By hand.\n";
+    let text = page(root).unwrap() + "By hand.\n";
     fs::write(&path, &text).unwrap();
-    let whole = check(&root);
+    let whole = check(root);
     fs::write(&path, text.replace("1.90", "9.10")).unwrap();
-    let edited = check(&root);
+    let edited = check(root);
     fs::write(&path, text.clone() + &"Long.\n".repeat(LINES_MAX)).unwrap();
-    let long = check(&root);
+    let long = check(root);
     fs::write(&path, &text).unwrap();
-    let again = page(&root).unwrap();
+    let again = page(root).unwrap();
     fs::write(&path, text.replace(MARK, "")).unwrap();
-    let unmarked = check(&root);
-    fs::remove_dir_all(&root).unwrap();
+    let unmarked = check(root);
     whole.unwrap();
     assert!(edited.unwrap_err().contains("cargo xtask performance"));
     assert!(long.unwrap_err().contains("at most 150 are allowed"));
