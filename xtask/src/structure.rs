@@ -10,31 +10,40 @@
 mod bench;
 mod circles;
 mod edges;
-mod files;
 mod lengths;
 mod promises;
 mod rooms;
 mod safety;
 
+use std::path::Path;
+
+use crate::files;
 use crate::tool::{Metadata, Result};
 use crate::{circuits, families, kernels, performance, proto};
 
+/// A Rust source: its path from the root of the repository, and its text.
+type Source = (String, String);
+
 pub fn run() -> Result<()> {
     let metadata = Metadata::load_with_bench()?;
+    let root = &metadata.workspace_root;
+    let sources = sources(root)?;
     let mut findings = edges::check(&metadata)?;
-    let (files, in_rooms) = rooms::check(&metadata)?;
-    findings.extend(in_rooms);
-    let (modules, in_circles) = circles::check(&metadata)?;
+    findings.extend(rooms::check(&sources)?);
+    let (modules, in_circles) = circles::check(&metadata, &sources);
     findings.extend(in_circles);
-    findings.extend(lengths::check(&metadata.workspace_root)?);
-    findings.extend(safety::check(&metadata.workspace_root)?);
-    findings.extend(promises::check(&metadata.workspace_root)?);
-    findings.extend(bench::check(&metadata.workspace_root)?);
-    findings.extend(families::check(&metadata.workspace_root).err());
-    findings.extend(kernels::check(&metadata.workspace_root).err());
-    findings.extend(circuits::check(&metadata.workspace_root).err());
-    findings.extend(performance::check(&metadata.workspace_root).err());
-    findings.extend(proto::check(&metadata.workspace_root).err());
+    findings.extend(lengths::check(&sources));
+    findings.extend(safety::check(&sources)?);
+    findings.extend(promises::check(root, &sources)?);
+    findings.extend(bench::check(root)?);
+    let generated = [
+        families::check(root),
+        kernels::check(root),
+        circuits::check(root),
+        performance::check(root),
+        proto::check(root),
+    ];
+    findings.extend(generated.into_iter().filter_map(Result::err));
 
     for finding in &findings {
         println!("{finding}");
@@ -42,13 +51,66 @@ pub fn run() -> Result<()> {
     match findings.len() {
         0 => {
             println!(
-                "structure holds: {} crates, {files} files, {modules} modules",
-                metadata.packages.len()
+                "structure holds: {} crates, {} files, {modules} modules",
+                metadata.packages.len(),
+                sources.len()
             );
             Ok(())
         }
         n => Err(format!(
             "the structure is broken in {n} place(s), named above"
         )),
+    }
+}
+
+/// Returns every Rust source in the repository, in any package.
+fn sources(root: &Path) -> Result<Vec<Source>> {
+    let mut sources = Vec::new();
+    for path in files::of_repository(root)? {
+        if path.extension().is_some_and(|extension| extension == "rs") {
+            let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy();
+            sources.push((name.into_owned(), files::read(&path)?));
+        }
+    }
+    match sources.is_empty() {
+        true => Err(format!("{}: found no Rust source to check", root.display())),
+        false => Ok(sources),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_source_is_read_but_what_cargo_and_git_keep() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        for path in [
+            "fuzz/libfuzzer/Cargo.toml",
+            "fuzz/libfuzzer/fuzz_targets/a.rs",
+            "crates/cli/tests/it/a.rs",
+            "crates/cli/tests/it/a.txt",
+            "target/debug/build/a.rs",
+            ".git/a.rs",
+        ] {
+            let path = root.join(path);
+            files::create_dir(path.parent().unwrap()).unwrap();
+            files::write(&path, "// A line.\n").unwrap();
+        }
+        let sources = sources(root).unwrap();
+        let paths = sources.iter().map(|(path, _)| path.as_str());
+        let expected = [
+            "crates/cli/tests/it/a.rs",
+            "fuzz/libfuzzer/fuzz_targets/a.rs",
+        ];
+        assert!(paths.eq(expected), "{sources:?}");
+    }
+
+    #[test]
+    fn no_sources_are_an_error() {
+        let empty = tempfile::tempdir().unwrap();
+        let error = sources(empty.path()).unwrap_err();
+        assert!(error.contains("found no Rust source"), "{error}");
     }
 }

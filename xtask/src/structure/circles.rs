@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::files;
-use crate::tool::{Metadata, Result};
+use super::Source;
+use crate::tool::Metadata;
 
 /// Modules that count as top-level: the rest of `portable` is above the users of this one.
 const APART: [&str; 1] = ["portable::xor"];
@@ -15,36 +15,36 @@ const APART: [&str; 1] = ["portable::xor"];
 type Uses = BTreeMap<String, BTreeSet<String>>;
 
 /// Returns the number of modules, and a line for each module on a circle.
-pub fn check(metadata: &Metadata) -> Result<(usize, Vec<String>)> {
+pub fn check(metadata: &Metadata, sources: &[Source]) -> (usize, Vec<String>) {
     let (mut count, mut findings) = (0, Vec::new());
     let targets = metadata.packages.iter().flat_map(|one| &one.targets);
     let is_code = |kind: &String| matches!(kind.as_str(), "lib" | "bin" | "cdylib" | "rlib");
     for target in targets.filter(|target| target.kind.iter().any(is_code)) {
         let folder = target.src_path.parent().unwrap_or(Path::new("/"));
+        let folder = folder.strip_prefix(&metadata.workspace_root);
+        let folder = folder.unwrap_or(Path::new(""));
         let mut uses = Uses::new();
-        for file in files::sources(folder, &|path| path.ends_with("tests"))? {
-            let place = file
-                .strip_prefix(folder)
-                .unwrap_or(&file)
-                .with_extension("");
+        for (path, text) in sources {
+            let Ok(place) = Path::new(path).strip_prefix(folder) else {
+                continue;
+            };
+            let place = place.with_extension("");
             let parts: Vec<_> = place.iter().map(|part| part.to_string_lossy()).collect();
             let module = room(&parts.join("::"));
-            if !matches!(&*module, "lib" | "main" | "bin") && !place.ends_with("tests") {
-                let text = std::fs::read_to_string(&file)
-                    .map_err(|error| format!("{}: {error}", file.display()))?;
-                uses.entry(module).or_default().extend(named(&text));
+            let is_root = matches!(&*module, "lib" | "main" | "bin");
+            if !is_root && !parts.iter().any(|part| part == "tests") {
+                uses.entry(module).or_default().extend(named(text));
             }
         }
         count += uses.len();
         findings.extend(on_circles(&uses).into_iter().map(|module| {
-            let folder = folder.strip_prefix(&metadata.workspace_root);
             format!(
                 "{}: the module {module} uses itself by way of others – move what they share below both",
-                folder.unwrap_or(Path::new("")).display()
+                folder.display()
             )
         }));
     }
-    Ok((count, findings))
+    (count, findings)
 }
 
 /// Returns the top-level module that contains the module with this path.

@@ -1,11 +1,9 @@
 //! Restricts constructs to some files. Sources are read as tokens, so words in comments and strings do not count.
 
-use std::path::Path;
-
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-use super::files;
-use crate::tool::{Metadata, Result};
+use super::Source;
+use crate::tool::Result;
 
 /// A construct that only some files may contain.
 struct Rule {
@@ -144,29 +142,13 @@ const RULES: &[Rule] = &[
     },
 ];
 
-/// Returns the number of files read, and a line for every construct in a file that may not contain it.
-pub fn check(metadata: &Metadata) -> Result<(usize, Vec<String>)> {
-    let mut files_read = 0;
+/// Returns a line for every construct in a file that may not contain it.
+pub fn check(sources: &[Source]) -> Result<Vec<String>> {
     let mut findings = Vec::new();
-    for package in &metadata.packages {
-        let folder = package.manifest_path.parent().unwrap_or(Path::new("/"));
-        // A nested package is checked on its own.
-        let files = files::sources(folder, &|path| path.join("Cargo.toml").exists())?;
-        if files.is_empty() {
-            return Err(format!(
-                "{}: found no Rust source to check",
-                folder.display()
-            ));
-        }
-        for file in &files {
-            let text = std::fs::read_to_string(file)
-                .map_err(|error| format!("{}: {error}", file.display()))?;
-            let name = file.strip_prefix(&metadata.workspace_root).unwrap_or(file);
-            findings.extend(check_file(&name.to_string_lossy(), &text)?);
-        }
-        files_read += files.len();
+    for (path, text) in sources {
+        findings.extend(check_file(path, text)?);
     }
-    Ok((files_read, findings))
+    Ok(findings)
 }
 
 /// Returns a line for every construct in `text` that the file `path` may not contain.
@@ -493,24 +475,5 @@ mod tests {
         assert_eq!(check_file("crates/cli/src/main.rs", text).unwrap().len(), 1);
         let text = "#[cfg(not(test))] mod m { unsafe fn f() {} }";
         assert_eq!(check_file("crates/cli/src/main.rs", text).unwrap().len(), 1);
-    }
-
-    #[test]
-    fn a_crate_without_sources_is_an_error() {
-        let empty = std::env::temp_dir().join(format!("oarlock-structure-{}", std::process::id()));
-        std::fs::create_dir_all(&empty).unwrap();
-        let metadata = Metadata {
-            packages: vec![crate::tool::Package {
-                name: "oarlock".into(),
-                manifest_path: empty.join("Cargo.toml"),
-                dependencies: Vec::new(),
-                targets: Vec::new(),
-            }],
-            target_directory: "/nowhere".into(),
-            workspace_root: empty.clone(),
-        };
-        let result = check(&metadata);
-        std::fs::remove_dir_all(&empty).unwrap();
-        assert!(result.unwrap_err().contains("found no Rust source"));
     }
 }

@@ -5,11 +5,10 @@
 //! macro.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-use super::files;
+use super::Source;
 use crate::tool::Result;
 
 /// The most occurrences of one SAFETY comment.
@@ -22,30 +21,11 @@ struct Fault {
     what: String,
 }
 
-/// Returns a line for every fault in the repository.
-pub fn check(root: &Path) -> Result<Vec<String>> {
-    let is_hidden = |path: &Path| {
-        let name = path.file_name().unwrap_or_default();
-        name.as_encoded_bytes().starts_with(b".")
-    };
-    let mut texts = Vec::new();
-    for file in files::sources(root, &is_hidden)? {
-        let text = std::fs::read_to_string(&file)
-            .map_err(|error| format!("{}: {error}", file.display()))?;
-        let name = file.strip_prefix(root).unwrap_or(&file).to_string_lossy();
-        texts.push((name.into_owned(), text));
-    }
-    if texts.is_empty() {
-        return Err(format!("{}: found no Rust source to check", root.display()));
-    }
-    judge(&texts)
-}
-
-/// Judges sources, given with their paths from the root of the repository.
-fn judge(texts: &[(String, String)]) -> Result<Vec<String>> {
+/// Returns a line for every fault.
+pub fn check(sources: &[Source]) -> Result<Vec<String>> {
     let mut faults = Vec::new();
     let mut comments = BTreeMap::<String, Vec<(&str, usize)>>::new();
-    for (path, text) in texts {
+    for (path, text) in sources {
         let stream: TokenStream = text.parse().map_err(|error: proc_macro2::LexError| {
             format!("{path}:{}: not Rust: {error}", error.span().start().line)
         })?;
@@ -221,6 +201,6 @@ mod tests {
         let texts: Vec<_> = numbered
             .map(|(i, text)| (format!("{i}.rs"), (*text).to_owned()))
             .collect();
-        judge(&texts).unwrap()
+        check(&texts).unwrap()
     }
 }
