@@ -1,5 +1,5 @@
 //! `cargo xtask kernels`: writes assembly. The Montgomery kernels are for AVX-512 IFMA and, in [`doubles`], for AVX2 with
-//! FMA; ChaCha20 is for AVX2 ([`chacha20`]) and SSSE3 ([`chacha20_ssse3`]), with Poly1305 ([`halves`]).
+//! FMA; ChaCha20 is for AVX2 ([`chacha20`]) and SSSE3 ([`chacha20_ssse3`]), with Poly1305 ([`poly1305`]).
 //!
 //! Montgomery multiplication: an operand is eight numbers, one in each lane: line `i` (64 bytes) holds digit `i`, of 52
 //! bits, of all eight. Bits above 52 in a line are to be ignored, as `vpmadd52` does. Column sums are not carried before the
@@ -14,11 +14,11 @@ mod chacha20;
 mod chacha20_ssse3;
 mod columns;
 mod doubles;
-mod halves;
+mod poly1305;
 
 use std::path::Path;
 
-use self::assembly::{Assembly, Place, Selection, Zmm};
+use self::assembly::{Assembly, Place, Selection, Zmm, emit};
 use crate::files::{self, Generated};
 use crate::tool::{Metadata, Result};
 
@@ -49,7 +49,16 @@ fn generated() -> Generated {
     files.extend(chacha20::files().map(|(name, text)| (format!("chacha20_avx2/{name}"), text)));
     let ssse3 = chacha20_ssse3::files();
     files.extend(ssse3.map(|(name, text)| (format!("chacha20_ssse3/{name}"), text)));
-    files.extend(halves::files().map(|(name, text)| (name.to_owned(), text)));
+    files.extend([
+        (
+            "chacha20_avx2/mac.s".to_owned(),
+            poly1305::mac(poly1305::MULX),
+        ),
+        (
+            "chacha20_ssse3/mac.s".to_owned(),
+            poly1305::mac(poly1305::MUL),
+        ),
+    ]);
     let in_folder = |(name, text)| (format!("{FOLDER}/{name}"), text);
     files.into_iter().map(in_folder).collect()
 }
@@ -100,13 +109,15 @@ fn select() -> Assembly {
     };
     assembly.load(selection.index, Place("rcx", 0).digit(0));
     assembly.select_lanes(selection, 0, 1);
-    assembly.label(2);
+    emit!(assembly; "2:");
     let entry = Place("rsi", 0).digit(0);
     assembly.merge_lanes(Place("rdi", 0), 1, entry, selection.data[0]);
-    assembly.line(format_args!("add rsi, 64"));
-    assembly.line(format_args!("add rdi, 64"));
-    assembly.line(format_args!("dec r8"));
-    assembly.line(format_args!("jnz 2b"));
+    emit!(assembly; "
+        add rsi, 64
+        add rdi, 64
+        dec r8
+        jnz 2b
+    ");
     assembly
 }
 

@@ -29,54 +29,92 @@ pub struct Selection<'a> {
     pub data: [Zmm; 2],
 }
 
-/// The text of one function, and the state of its generation.
+/// The text of one function, and the state of its generation. [`emit!`] adds to it.
 #[derive(Default)]
 pub struct Assembly {
     pub lines: Vec<String>,
 }
 
+/// Adds the lines of a format string to an [`Assembly`]: instructions, and numbers with a colon as labels. What follows `//`
+/// is for readers of the generator.
+macro_rules! emit {
+    ($assembly:expr; $($format:tt)*) => { $assembly.write(format_args!($($format)*)) };
+}
+pub(super) use emit;
+
 impl Assembly {
-    pub fn line(&mut self, instruction: std::fmt::Arguments<'_>) {
-        self.lines.push(format!("    {instruction}\n"));
+    pub fn write(&mut self, text: std::fmt::Arguments<'_>) {
+        for line in text.to_string().lines() {
+            let line = line.split("//").next().unwrap_or_default().trim();
+            match line {
+                "" => {}
+                _ if line.ends_with(':') => self.lines.push(format!("{line}\n")),
+                _ => self.lines.push(format!("    {line}\n")),
+            }
+        }
+    }
+
+    pub fn save_registers(&mut self) {
+        for register in SAVED {
+            emit!(self; "push {register}");
+        }
+    }
+
+    pub fn restore_registers(&mut self) {
+        for register in SAVED.into_iter().rev() {
+            emit!(self; "pop {register}");
+        }
     }
 
     pub fn end(mut self) -> String {
-        self.line(format_args!("vzeroupper"));
-        self.line(format_args!("ret"));
+        emit!(self; "vzeroupper");
         self.end_without_vectors()
     }
 
     /// Ends a function that used no vector register.
-    pub fn end_without_vectors(self) -> String {
+    pub fn end_without_vectors(mut self) -> String {
+        emit!(self; "ret");
         format!("{HEADER}{}", self.lines.concat())
-    }
-
-    pub fn label(&mut self, number: usize) {
-        self.lines.push(format!("{number}:\n"));
     }
 
     pub fn clear(&mut self, Zmm(register): Zmm) {
         // The shorter encoding does not reach the upper half of the registers.
         let name = if register < 16 { "vpxor" } else { "vpxord" };
-        self.line(format_args!(
-            "{name} xmm{register}, xmm{register}, xmm{register}"
-        ));
+        emit!(self; "{name} xmm{register}, xmm{register}, xmm{register}");
     }
 
     pub fn load(&mut self, register: Zmm, from: String) {
-        self.line(format_args!("vmovdqu64 {register}, {from}"));
+        emit!(self; "vmovdqu64 {register}, {from}");
     }
 
     pub fn store(&mut self, to: String, register: Zmm) {
-        self.line(format_args!("vmovdqu64 {to}, {register}"));
+        emit!(self; "vmovdqu64 {to}, {register}");
     }
 
     pub fn add(&mut self, to: Zmm, more: impl std::fmt::Display) {
-        self.line(format_args!("vpaddq {to}, {to}, {more}"));
+        emit!(self; "vpaddq {to}, {to}, {more}");
     }
 
     pub fn multiply_low(&mut self, sum: Zmm, a: Zmm, b: impl std::fmt::Display) {
-        self.line(format_args!("vpmadd52luq {sum}, {a}, {b}"));
+        emit!(self; "vpmadd52luq {sum}, {a}, {b}");
+    }
+
+    /// Generates a loop that ends when `counter`, a register or a place in memory, has been decremented to zero.
+    pub fn count_down(&mut self, counter: &str, label: usize, body: impl FnOnce(&mut Self)) {
+        emit!(self; "{label}:");
+        body(self);
+        emit!(self; "
+            dec {counter}
+            jnz {label}b
+        ");
+    }
+
+    /// Generates two sequences that do not depend on each other, the second interleaved with the first.
+    pub fn both(&mut self, one: impl FnOnce(&mut Self), other: impl FnOnce(&mut Self)) {
+        let (start, mut added) = (self.lines.len(), Self::default());
+        one(self);
+        other(&mut added);
+        self.interleave(start, added);
     }
 
     /// Spreads the lines of `other` evenly among those since `start`.
@@ -100,11 +138,13 @@ impl Assembly {
             index,
             ..
         } = selection;
-        self.line(format_args!("mov {numbers}, [rdx]"));
+        emit!(self; "mov {numbers}, [rdx]");
         self.load(index, Place(numbers, 0).digit(0));
-        self.line(format_args!("mov {numbers}, [rdx + 8]"));
-        self.line(format_args!("mov {table}, [rdx + 16]"));
-        self.line(format_args!("mov {to}, [rdx + 24]"));
+        emit!(self; "
+            mov {numbers}, [rdx + 8]
+            mov {table}, [rdx + 16]
+            mov {to}, [rdx + 24]
+        ");
     }
 
     /// Selects from the entries that one square reads, for this number of digits.
@@ -117,8 +157,7 @@ impl Assembly {
                 let entry = Place(selection.table, 0).digit(digit);
                 self.merge_lanes(Place(selection.to, digit), mask, entry, data);
             }
-            let stride = selection.stride;
-            self.line(format_args!("add {}, {stride}", selection.table));
+            emit!(self; "add {}, {}", selection.table, selection.stride);
         }
     }
 
@@ -126,31 +165,34 @@ impl Assembly {
     pub fn select_lanes(&mut self, selection: Selection<'_>, entry: usize, mask: usize) {
         let Selection { numbers, index, .. } = selection;
         let at = 8 * entry;
-        self.line(format_args!(
-            "vpcmpeqq k{mask}, {index}, qword ptr [{numbers} + {at}]{{1to8}}"
-        ));
+        emit!(self; "vpcmpeqq k{mask}, {index}, qword ptr [{numbers} + {at}]{{1to8}}");
     }
 
     /// Replaces the destination's digit by the entry's in the lanes of the mask.
     pub fn merge_lanes(&mut self, there: Place, mask: usize, entry: String, data: Zmm) {
         self.load(data, there.digit(0));
-        self.line(format_args!("vmovdqu64 {data}{{k{mask}}}, {entry}"));
+        emit!(self; "vmovdqu64 {data}{{k{mask}}}, {entry}");
         self.store(there.digit(0), data);
     }
 
     pub fn multiply_high(&mut self, sum: Zmm, a: Zmm, b: impl std::fmt::Display) {
-        self.line(format_args!("vpmadd52huq {sum}, {a}, {b}"));
+        emit!(self; "vpmadd52huq {sum}, {a}, {b}");
     }
 }
 
-#[derive(Clone, Copy, PartialEq)]
-pub struct Zmm(pub usize);
+macro_rules! registers {
+    ($($kind:ident $prefix:literal),*) => {$(
+        #[derive(Clone, Copy, PartialEq)]
+        pub struct $kind(pub usize);
 
-impl std::fmt::Display for Zmm {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "zmm{}", self.0)
-    }
+        impl std::fmt::Display for $kind {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, "{}{}", $prefix, self.0)
+            }
+        }
+    )*};
 }
+registers!(Xmm "xmm", Ymm "ymm", Zmm "zmm");
 
 // The System V calling convention, and `Kernel` in crates/kernels/src/x86_64/ifma/mod.rs.
 pub const OUT: Place = Place("rdi", 0);
@@ -161,4 +203,6 @@ pub const T: Place = Place("r8", 0);
 /// Bits of an index. A window of the exponent has the same number of squares, each of which reads a quarter of the entries.
 pub const WINDOW: usize = 4;
 pub const ENTRIES: usize = (1 << WINDOW) / WINDOW;
-pub const HEADER: &str = "# Written by `cargo xtask kernels` (xtask/src/kernels.rs).\n";
+/// Registers that a function hands back as it got them.
+const SAVED: [&str; 6] = ["rbx", "rbp", "r12", "r13", "r14", "r15"];
+const HEADER: &str = "# Written by `cargo xtask kernels` (xtask/src/kernels.rs).\n";

@@ -11,7 +11,7 @@
 //! for k in b..2b:    column k of T += sum of M[i] N[k-i], carried into 52-bit digits: the result
 //! ```
 
-use super::assembly::{Assembly, N, OUT, Place, Selection, Zmm};
+use super::assembly::{Assembly, N, OUT, Place, Selection, Zmm, emit};
 
 /// Computes OUT = A B / 2^260b mod N, for the number of blocks in r9.
 pub fn multiply() -> Assembly {
@@ -38,14 +38,10 @@ pub fn square_and_select() -> Assembly {
 
 fn whole(product: impl FnOnce(&mut Assembly)) -> Assembly {
     let mut text = Assembly::default();
-    for register in SAVED {
-        text.line(format_args!("push {register}"));
-    }
+    text.save_registers();
     product(&mut text);
     text.reduce_looped();
-    for register in SAVED.into_iter().rev() {
-        text.line(format_args!("pop {register}"));
-    }
+    text.restore_registers();
     text
 }
 
@@ -53,134 +49,164 @@ impl Assembly {
     /// Computes T = A B, for the number of blocks in r9.
     fn multiply_looped(&mut self) {
         self.clear_carried();
-        self.line(format_args!("mov r10, rsi")); // A[first i]
-        self.line(format_args!("mov r11, rdx")); // B[k - first i]
-        self.line(format_args!("mov r12, 1")); // products in the column
-        self.line(format_args!("mov r15, r8")); // T[k]
+        emit!(self; "
+            mov r10, rsi // A[first i]
+            mov r11, rdx // B[k - first i]
+            mov r12, 1 // products in the column
+            mov r15, r8 // T[k]
+        ");
         let column = |assembly: &mut Self| {
             assembly.clear_sums();
-            assembly.line(format_args!("mov rax, r10"));
-            assembly.line(format_args!("mov rbx, r11"));
-            assembly.line(format_args!("mov r13, r12"));
+            emit!(assembly; "
+                mov rax, r10
+                mov rbx, r11
+                mov r13, r12
+            ");
             assembly.products();
             assembly.store_product(Place("r15", 0));
-            assembly.line(format_args!("add r15, {BLOCK_BYTES}"));
+            emit!(assembly; "add r15, {BLOCK_BYTES}");
         };
-        self.label(2);
+        emit!(self; "2:");
         column(self);
-        self.line(format_args!("add r11, {BLOCK_BYTES}"));
-        self.line(format_args!("inc r12"));
-        self.line(format_args!("cmp r12, r9"));
-        self.line(format_args!("jbe 2b"));
-        self.line(format_args!("sub r11, {BLOCK_BYTES}"));
-        self.line(format_args!("lea r12, [r9 - 1]"));
-        self.label(3);
-        self.line(format_args!("add r10, {BLOCK_BYTES}"));
-        column(self);
-        self.line(format_args!("dec r12"));
-        self.line(format_args!("jnz 3b"));
+        emit!(self; "
+            add r11, {BLOCK_BYTES}
+            inc r12
+            cmp r12, r9
+            jbe 2b
+            sub r11, {BLOCK_BYTES}
+            lea r12, [r9 - 1]
+        ");
+        self.count_down("r12", 3, |text| {
+            emit!(text; "add r10, {BLOCK_BYTES}");
+            column(text);
+        });
         self.store_carried(Place("r15", 0));
     }
 
     /// Computes T = A A, in the same way.
     fn square_looped(&mut self, selection: Option<Selection<'_>>) {
         self.clear_carried();
-        self.line(format_args!("mov r10, rsi")); // A[first i]
-        self.line(format_args!("mov r11, rsi")); // A[k - first i]
-        self.line(format_args!("xor r12d, r12d")); // products in the column that are doubled
-        self.line(format_args!("xor r14d, r14d")); // k
-        self.line(format_args!("mov r15, r8")); // T[k]
+        emit!(self; "
+            mov r10, rsi // A[first i]
+            mov r11, rsi // A[k - first i]
+            xor r12d, r12d // products in the column that are doubled
+            xor r14d, r14d // k
+            mov r15, r8 // T[k]
+        ");
         if let Some(selection) = selection {
             // After this, rsi is free, and then rdx.
             self.begin_selection(selection);
         }
-        self.label(2);
+        emit!(self; "2:");
         self.clear_sums();
-        self.line(format_args!("mov rax, r10"));
-        self.line(format_args!("mov rbx, r11"));
-        self.line(format_args!("mov r13, r12"));
-        self.line(format_args!("test r13, r13"));
-        self.line(format_args!("jz 3f"));
+        emit!(self; "
+            mov rax, r10
+            mov rbx, r11
+            mov r13, r12
+            test r13, r13
+            jz 3f
+        ");
         self.products();
-        self.label(3);
-        self.line(format_args!("test r14, 1"));
-        self.line(format_args!("jnz 4f"));
+        emit!(self; "
+            3:
+            test r14, 1
+            jnz 4f
+        ");
         // After every i < k / 2, rax points to A[k / 2].
         self.block_square(Place("rax", 0), selection);
-        self.line(format_args!("jmp 5f"));
-        self.label(4);
+        emit!(self; "
+            jmp 5f
+            4:
+        ");
         self.double();
-        self.label(5);
+        emit!(self; "5:");
         self.store_doubled(Place("r15", 0));
-        self.line(format_args!("add r15, {BLOCK_BYTES}"));
-        self.line(format_args!("inc r14"));
+        emit!(self; "
+            add r15, {BLOCK_BYTES}
+            inc r14
+        ");
         // The next column: first i = max(0, k + 1 - b), and (k + 1) / 2 - first i products.
-        self.line(format_args!("lea r12, [r14 + 1]"));
-        self.line(format_args!("shr r12"));
-        self.line(format_args!("cmp r14, r9"));
-        self.line(format_args!("jae 6f"));
-        self.line(format_args!("add r11, {BLOCK_BYTES}"));
-        self.line(format_args!("jmp 2b"));
-        self.label(6);
-        self.line(format_args!("add r10, {BLOCK_BYTES}"));
-        self.line(format_args!("lea rax, [r14 + 1]"));
-        self.line(format_args!("sub rax, r9"));
-        self.line(format_args!("sub r12, rax"));
-        self.line(format_args!("lea rax, [r9 + r9 - 1]"));
-        self.line(format_args!("cmp r14, rax"));
-        self.line(format_args!("jb 2b"));
+        emit!(self; "
+            lea r12, [r14 + 1]
+            shr r12
+            cmp r14, r9
+            jae 6f
+            add r11, {BLOCK_BYTES}
+            jmp 2b
+            6:
+            add r10, {BLOCK_BYTES}
+            lea rax, [r14 + 1]
+            sub rax, r9
+            sub r12, rax
+            lea rax, [r9 + r9 - 1]
+            cmp r14, rax
+            jb 2b
+        ");
         self.store_carried(Place("r15", 0));
     }
 
     /// Computes OUT = T / 2^260b mod N, in the same way.
     fn reduce_looped(&mut self) {
         self.begin_reduction();
-        self.line(format_args!("lea r11, [rcx + 64]")); // N[k - first i]
-        self.line(format_args!("mov r15, r8")); // T[k]
-        self.line(format_args!("xor r12d, r12d")); // products in the column
-        self.label(2);
+        emit!(self; "
+            lea r11, [rcx + 64] // N[k - first i]
+            mov r15, r8 // T[k]
+            xor r12d, r12d // products in the column
+            2:
+        ");
         self.clear_sums();
-        self.line(format_args!("mov rax, r8"));
-        self.line(format_args!("mov rbx, r11"));
-        self.line(format_args!("mov r13, r12"));
-        self.line(format_args!("test r13, r13"));
-        self.line(format_args!("jz 3f"));
+        emit!(self; "
+            mov rax, r8
+            mov rbx, r11
+            mov r13, r12
+            test r13, r13
+            jz 3f
+        ");
         self.products();
-        self.label(3);
+        emit!(self; "3:");
         self.quotient(Place("r15", 0), N);
-        self.line(format_args!("add r15, {BLOCK_BYTES}"));
-        self.line(format_args!("add r11, {BLOCK_BYTES}"));
-        self.line(format_args!("inc r12"));
-        self.line(format_args!("cmp r12, r9"));
-        self.line(format_args!("jb 2b"));
+        emit!(self; "
+            add r15, {BLOCK_BYTES}
+            add r11, {BLOCK_BYTES}
+            inc r12
+            cmp r12, r9
+            jb 2b
+        ");
         self.begin_result();
-        self.line(format_args!("sub r11, {BLOCK_BYTES}"));
-        self.line(format_args!("mov r10, r8")); // M[first i]
-        self.label(2);
+        emit!(self; "
+            sub r11, {BLOCK_BYTES}
+            mov r10, r8 // M[first i]
+            2:
+        ");
         self.clear_sums();
-        self.line(format_args!("add r10, {BLOCK_BYTES}"));
-        self.line(format_args!("dec r12"));
-        self.line(format_args!("jz 3f"));
-        self.line(format_args!("mov rax, r10"));
-        self.line(format_args!("mov rbx, r11"));
-        self.line(format_args!("mov r13, r12"));
+        emit!(self; "
+            add r10, {BLOCK_BYTES}
+            dec r12
+            jz 3f
+            mov rax, r10
+            mov rbx, r11
+            mov r13, r12
+        ");
         self.products();
         self.store_result(Place("r15", 0), OUT);
-        self.line(format_args!("add r15, {BLOCK_BYTES}"));
-        self.line(format_args!("add rdi, {BLOCK_BYTES}"));
-        self.line(format_args!("jmp 2b"));
-        self.label(3);
+        emit!(self; "
+            add r15, {BLOCK_BYTES}
+            add rdi, {BLOCK_BYTES}
+            jmp 2b
+            3:
+        ");
         self.store_result(Place("r15", 0), OUT);
     }
 
     /// Adds r13 products of a block from rax upwards and one from rbx downwards.
     fn products(&mut self) {
-        self.label(9);
-        self.block_product(Place("rax", 0), Place("rbx", 0));
-        self.line(format_args!("add rax, {BLOCK_BYTES}"));
-        self.line(format_args!("sub rbx, {BLOCK_BYTES}"));
-        self.line(format_args!("dec r13"));
-        self.line(format_args!("jnz 9b"));
+        self.count_down("r13", 9, |text| {
+            text.block_product(Place("rax", 0), Place("rbx", 0));
+            emit!(text; "
+                add rax, {BLOCK_BYTES}
+                sub rbx, {BLOCK_BYTES}
+            ");
+        });
     }
 
     fn clear_carried(&mut self) {
@@ -216,8 +242,10 @@ impl Assembly {
     /// A block of a table may be selected from at the same time.
     fn block_square(&mut self, a: Place, selection: Option<Selection<'_>>) {
         if let Some(Selection { table, .. }) = selection {
-            self.line(format_args!("mov rbx, {table}"));
-            self.line(format_args!("imul r13, r9, {BLOCK_BYTES}"));
+            emit!(self; "
+                mov rbx, {table}
+                imul r13, r9, {BLOCK_BYTES}
+            ");
         }
         let start = self.lines.len();
         for i in 0..BLOCK {
@@ -245,8 +273,10 @@ impl Assembly {
             };
             other.select_digits(table_of_block, BLOCK);
             self.interleave(start, other);
-            self.line(format_args!("add {table}, {BLOCK_BYTES}"));
-            self.line(format_args!("add {to}, {BLOCK_BYTES}"));
+            emit!(self; "
+                add {table}, {BLOCK_BYTES}
+                add {to}, {BLOCK_BYTES}
+            ");
         }
     }
 
@@ -277,10 +307,10 @@ impl Assembly {
     fn carry_over(&mut self) {
         for i in 0..BLOCK - 1 {
             let (next, l, h) = (carried(i), low(i + BLOCK), high(i + BLOCK));
-            self.line(format_args!("vpaddq {next}, {l}, {h}"));
+            emit!(self; "vpaddq {next}, {l}, {h}");
         }
         let (next, h) = (carried(BLOCK - 1), high(2 * BLOCK - 1));
-        self.line(format_args!("vmovdqa64 {next}, {h}"));
+        emit!(self; "vmovdqa64 {next}, {h}");
     }
 
     /// Like `store_product`, but for columns whose halves have been added.
@@ -289,7 +319,7 @@ impl Assembly {
             self.add(carried(i), doubled(i));
             self.store(to.digit(i), carried(i));
             let (next, column) = (carried(i), doubled(i + BLOCK));
-            self.line(format_args!("vmovdqa64 {next}, {column}"));
+            emit!(self; "vmovdqa64 {next}, {column}");
         }
     }
 
@@ -302,8 +332,10 @@ impl Assembly {
     fn begin_reduction(&mut self) {
         self.clear_carried();
         self.load(NEGATIVE_INVERSE, Place("rcx", 0).digit(0));
-        self.line(format_args!("vpternlogd {MASK}, {MASK}, {MASK}, 255"));
-        self.line(format_args!("vpsrlq {MASK}, {MASK}, 12"));
+        emit!(self; "
+            vpternlogd {MASK}, {MASK}, {MASK}, 255
+            vpsrlq {MASK}, {MASK}, 12
+        ");
     }
 
     /// Replaces a block of T, which becomes zero, by digits of the quotient.
@@ -328,7 +360,7 @@ impl Assembly {
             // Adding the mask clears the low 52 bits, with a carry unless they were zero; the upper bits are added to the
             // next column.
             self.add(sum, MASK);
-            self.line(format_args!("vpsrlq {sum}, {sum}, 52"));
+            emit!(self; "vpsrlq {sum}, {sum}, 52");
             if i + 1 < BLOCK {
                 self.add(carried(i + 1), sum);
             } else {
@@ -354,7 +386,7 @@ impl Assembly {
         for i in 0..BLOCK {
             let sum = carried(i);
             self.add(sum, CARRY);
-            self.line(format_args!("vpsrlq {CARRY}, {sum}, 52"));
+            emit!(self; "vpsrlq {CARRY}, {sum}, 52");
             self.store(to.digit(i), sum);
         }
         self.carry_over();
@@ -398,6 +430,5 @@ const CARRY: Zmm = Zmm(30);
 /// The mask 2^52 - 1, during the reduction.
 const MASK: Zmm = Zmm(31);
 
-const SAVED: [&str; 6] = ["rbx", "rbp", "r12", "r13", "r14", "r15"];
 const BLOCK: usize = 5;
 const BLOCK_BYTES: usize = 64 * BLOCK;

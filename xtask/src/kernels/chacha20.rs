@@ -1,4 +1,5 @@
-//! ChaCha20 on AVX2, eight blocks at once, alone or interleaved with Poly1305.
+//! ChaCha20 on AVX2, eight blocks at once, alone or interleaved with Poly1305; and what it shares with SSSE3
+//! ([`chacha20_ssse3`](super::chacha20_ssse3)).
 //!
 //! A register holds one of the sixteen words of eight blocks. Sixteen words and two temporaries exceed the sixteen registers
 //! by two: two of words 8 to 11 lie in memory, and return as the memory operand of the addition that needs them. A double
@@ -8,391 +9,378 @@
 //! one-time key of a message, or alone: the four quarter rounds of a single block keep these units busy, with one-cycle
 //! instructions.
 
-use super::assembly::Assembly;
+use super::assembly::{Assembly, Ymm, emit};
+use super::poly1305::{FIRST, MULX, SECOND};
 
 /// Returns the names and texts of the files.
 pub fn files() -> [(&'static str, String); 4] {
     [
-        ("crypt.s", crypt()),
+        ("crypt.s", crypt::<Avx2>()),
         ("crypt_and_mac.s", crypt_and_mac()),
-        ("crypt_and_block.s", crypt_and_block()),
+        ("crypt_and_block.s", crypt_and_block::<Avx2>()),
         ("block.s", block()),
     ]
 }
 
-/// XORs keystream onto chunks of eight blocks.
-fn crypt() -> String {
-    let mut assembly = Assembly::default();
-    assembly.label(2);
-    begin_chunk(&mut assembly);
-    plain_double_rounds(&mut assembly, 10);
-    end_chunk(&mut assembly, ["rcx", "rdx"], 8);
-    line(&mut assembly, format!("dec {}", quad(CHUNKS)));
-    line(&mut assembly, "jnz 2b");
-    assembly.end()
+/// An implementation of chunks: as many blocks as a register has lanes.
+pub trait Chunks {
+    const BLOCKS: usize;
+
+    /// Prepares the loop over chunks, and sets label 2.
+    fn begin_loop(text: &mut Assembly);
+    /// Loads the initial words into their registers.
+    fn begin_chunk(text: &mut Assembly);
+    fn double_round(text: &mut Assembly);
+    /// Adds the initial words, assembles the blocks and XORs them; then advances by `blocks` blocks. `from` and `to` are two
+    /// registers.
+    fn end_chunk(text: &mut Assembly, pointers: [&str; 2], blocks: usize);
+    /// Ends the function.
+    fn end(text: Assembly) -> String;
+}
+
+/// XORs keystream onto chunks.
+pub fn crypt<C: Chunks>() -> String {
+    let mut text = Assembly::default();
+    C::begin_loop(&mut text);
+    C::begin_chunk(&mut text);
+    emit!(text; "mov eax, 10");
+    text.count_down("eax", 3, C::double_round);
+    end_loop::<C>(&mut text, ["rcx", "rdx"], C::BLOCKS);
+    C::end(text)
+}
+
+/// Like [`crypt`], with the keystream of a separate block interleaved into the rounds. The chunks are one block further
+/// apart.
+pub fn crypt_and_block<C: Chunks>() -> String {
+    let apart = C::BLOCKS + 1;
+    let left = quad(LEFT);
+    let mut text = Assembly::default();
+    text.save_registers();
+    C::begin_loop(&mut text);
+    begin_block(&mut text);
+    C::begin_chunk(&mut text);
+    emit!(text; "mov {left}, 10");
+    text.count_down(&left, 3, |text| {
+        text.both(C::double_round, double_round_of_block)
+    });
+    end_block(&mut text);
+    emit!(text; "add {}, {apart}", double(BLOCK_COUNTER));
+    for pointer in [BLOCK_FROM, BLOCK_TO] {
+        emit!(text; "add {}, {}", quad(pointer), apart * BLOCK_BYTES);
+    }
+    end_loop::<C>(&mut text, ["rcx", "rdx"], apart);
+    text.restore_registers();
+    C::end(text)
+}
+
+/// Ends a chunk and, with the last one, the loop.
+pub fn end_loop<C: Chunks>(text: &mut Assembly, pointers: [&str; 2], blocks: usize) {
+    C::end_chunk(text, pointers, blocks);
+    emit!(text; "
+        dec {}
+        jnz 2b
+    ", quad(CHUNKS));
+}
+
+/// Advances the pointers and the counter of chunks.
+pub fn advance(text: &mut Assembly, blocks: usize) {
+    for pointer in [FROM, TO] {
+        emit!(text; "add {}, {}", quad(pointer), blocks * BLOCK_BYTES);
+    }
+    emit!(text; "add {}, {blocks}", double(initial(12)));
 }
 
 /// Like [`crypt`], with Poly1305 of separate data interleaved into the rounds; `STEPS` determines its length.
 fn crypt_and_mac() -> String {
-    let mut assembly = Assembly::default();
-    save(&mut assembly);
-    line(&mut assembly, format!("mov {FIRST}, {}", quad(MAC_FROM)));
-    for (i, register) in ONE.into_iter().enumerate() {
-        line(
-            &mut assembly,
-            format!("mov {register}, {}", quad(MAC + 8 * i as i32)),
-        );
-    }
-    for register in OTHER {
-        line(&mut assembly, format!("xor {register}, {register}"));
-    }
-    assembly.label(2);
-    begin_chunk(&mut assembly);
-    line(&mut assembly, format!("mov {}, {}", T[0], quad(STEPS)));
-    line(&mut assembly, format!("mov {}, {}", quad(LEFT), T[0]));
-    line(&mut assembly, format!("shl {}, 5", T[0]));
-    line(&mut assembly, format!("lea {SECOND}, [{FIRST} + {}]", T[0]));
-    assembly.label(3);
-    let start = assembly.lines.len();
-    double_round(&mut assembly);
-    let mut beside = Assembly::default();
-    for block in 0..2 {
-        step(&mut beside, FIRST, 16 * block, ONE);
-        step(&mut beside, SECOND, 16 * block, OTHER);
-    }
-    line(&mut beside, format!("add {FIRST}, 32"));
-    line(&mut beside, format!("add {SECOND}, 32"));
-    assembly.interleave(start, beside);
-    line(&mut assembly, format!("dec {}", quad(LEFT)));
-    line(&mut assembly, "jnz 3b");
-    let start = assembly.lines.len();
-    double_round(&mut assembly);
-    let mut beside = Assembly::default();
-    join(&mut beside);
-    // The MAC continues with the bytes that follow.
-    line(&mut beside, format!("mov {FIRST}, {SECOND}"));
-    assembly.interleave(start, beside);
-    line(&mut assembly, format!("mov {}, 9", T[0]));
-    line(&mut assembly, format!("sub {}, {}", T[0], quad(STEPS)));
-    assembly.label(4);
-    double_round(&mut assembly);
-    line(&mut assembly, format!("dec {}", T[0]));
-    line(&mut assembly, "jnz 4b");
-    end_chunk(&mut assembly, [T[1], T[2]], 8);
-    line(&mut assembly, format!("dec {}", quad(CHUNKS)));
-    line(&mut assembly, "jnz 2b");
-    for (i, register) in ONE.into_iter().enumerate() {
-        line(
-            &mut assembly,
-            format!("mov {}, {register}", quad(MAC + 8 * i as i32)),
-        );
-    }
-    restore(&mut assembly);
-    assembly.end()
-}
-
-/// Like [`crypt`], with the keystream of a separate block interleaved into the rounds. The chunks are nine blocks apart.
-fn crypt_and_block() -> String {
-    let mut assembly = Assembly::default();
-    save(&mut assembly);
-    assembly.label(2);
-    begin_block(&mut assembly);
-    begin_chunk(&mut assembly);
-    line(&mut assembly, format!("mov {}, 10", quad(LEFT)));
-    assembly.label(3);
-    let start = assembly.lines.len();
-    double_round(&mut assembly);
-    let mut beside = Assembly::default();
-    double_round_of_block(&mut beside);
-    assembly.interleave(start, beside);
-    line(&mut assembly, format!("dec {}", quad(LEFT)));
-    line(&mut assembly, "jnz 3b");
-    end_block(&mut assembly);
-    line(&mut assembly, format!("add {}, 9", double(BLOCK_COUNTER)));
-    for pointer in [BLOCK_FROM, BLOCK_TO] {
-        line(
-            &mut assembly,
-            format!("add {}, {}", quad(pointer), 9 * BLOCK_BYTES),
-        );
-    }
-    end_chunk(&mut assembly, ["rcx", "rdx"], 9);
-    line(&mut assembly, format!("dec {}", quad(CHUNKS)));
-    line(&mut assembly, "jnz 2b");
-    restore(&mut assembly);
-    assembly.end()
+    let (steps, left) = (quad(STEPS), quad(LEFT));
+    let count = "r12";
+    let mut text = Assembly::default();
+    text.save_registers();
+    MULX.begin(&mut text);
+    Avx2::begin_loop(&mut text);
+    Avx2::begin_chunk(&mut text);
+    emit!(text; "
+        mov {count}, {steps}
+        mov {left}, {count}
+        shl {count}, 5
+        lea {SECOND}, [{FIRST} + {count}]
+    ");
+    text.count_down(&left, 3, |text| {
+        text.both(Avx2::double_round, |text| MULX.two_steps(text))
+    });
+    text.both(Avx2::double_round, |text| {
+        MULX.join(text);
+        // The MAC continues with the bytes that follow.
+        emit!(text; "mov {FIRST}, {SECOND}");
+    });
+    emit!(text; "
+        mov {count}, 9
+        sub {count}, {steps}
+    ");
+    text.count_down(count, 4, Avx2::double_round);
+    end_loop::<Avx2>(&mut text, ["r13", "r14"], Avx2::BLOCKS);
+    MULX.end(&mut text);
+    text.restore_registers();
+    text.end()
 }
 
 /// XORs keystream onto one block.
 fn block() -> String {
-    let mut assembly = Assembly::default();
-    save(&mut assembly);
-    begin_block(&mut assembly);
-    line(&mut assembly, format!("mov {}, 10", quad(LEFT)));
-    assembly.label(2);
-    double_round_of_block(&mut assembly);
-    line(&mut assembly, format!("dec {}", quad(LEFT)));
-    line(&mut assembly, "jnz 2b");
-    end_block(&mut assembly);
-    restore(&mut assembly);
-    line(&mut assembly, "ret");
-    assembly.end_without_vectors()
-}
-
-pub fn save(assembly: &mut Assembly) {
-    for register in SAVED {
-        line(assembly, format!("push {register}"));
-    }
-}
-
-pub fn restore(assembly: &mut Assembly) {
-    for register in SAVED.into_iter().rev() {
-        line(assembly, format!("pop {register}"));
-    }
+    let left = quad(LEFT);
+    let mut text = Assembly::default();
+    text.save_registers();
+    begin_block(&mut text);
+    emit!(text; "mov {left}, 10");
+    text.count_down(&left, 2, double_round_of_block);
+    end_block(&mut text);
+    text.restore_registers();
+    text.end_without_vectors()
 }
 
 /// Loads a block's words into their registers. As in a chunk, two of words 8 to 11 lie in memory.
-pub fn begin_block(assembly: &mut Assembly) {
-    let halves = [WORD_C[0], WORD_C[1]];
+fn begin_block(text: &mut Assembly) {
     for i in [2, 3] {
-        let place = WORDS + 32 + 4 * i as i32;
-        line(
-            assembly,
-            format!("mov {}, {}", halves[i - 2].low(), double(place)),
-        );
-        line(
-            assembly,
-            format!("mov {}, {}", double(block_c_place(i)), halves[i - 2].low()),
-        );
+        let register = WORD_C[i - 2].low();
+        emit!(text; "
+            mov {register}, {}
+            mov {}, {register}
+        ", double(initial(8 + i)), double(block_c_place(i)));
     }
-    for (first, words) in [(0, &WORD_A[..]), (4, &WORD_B), (12, &WORD_D), (8, &WORD_C)] {
+    for (first, words) in WORDS_IN_REGISTERS {
         for (i, word) in words.iter().enumerate() {
-            let place = double(block_initial(first + i));
-            line(assembly, format!("mov {}, {place}", word.low()));
+            emit!(text; "mov {}, {}", word.low(), double(block_initial(first + i)));
         }
     }
 }
 
-pub fn double_round_of_block(assembly: &mut Assembly) {
-    for (i, turn, fetch) in [(0, 0, false), (2, 0, true), (0, 1, false), (2, 1, true)] {
-        alternate(
-            assembly,
-            [0, 1].map(|k| quarter_of_block(i + k, k, turn, fetch)),
-        );
+fn double_round_of_block(text: &mut Assembly) {
+    for (i, turn, fetch) in QUARTERS {
+        let pair = [0, 1].map(|k| quarter_of_block(i + k, k, turn, fetch));
+        alternate(text, pair);
     }
 }
 
 fn quarter_of_block(i: usize, k: usize, turn: usize, fetch: bool) -> Vec<String> {
-    let mut lines = Assembly::default();
+    let mut text = Assembly::default();
     let a = WORD_A[i].low();
     let b = WORD_B[(i + turn) % 4].low();
     let d = WORD_D[(i + 3 * turn) % 4].low();
     let c = WORD_C[k].low();
-    let place = (i + 2 * turn) % 4;
+    let place = i + 2 * turn;
     if fetch {
-        let before = double(block_c_place((place + 2) % 4));
-        line(&mut lines, format!("mov {before}, {c}"));
-        line(
-            &mut lines,
-            format!("mov {c}, {}", double(block_c_place(place))),
-        );
+        let [before, here] = [place + 2, place].map(|i| double(block_c_place(i % 4)));
+        emit!(text; "
+            mov {before}, {c}
+            mov {c}, {here}
+        ");
     }
-    for (to, with, xored, bits) in [
-        (&a, &b, &d, 16),
-        (&c, &d, &b, 12),
-        (&a, &b, &d, 8),
-        (&c, &d, &b, 7),
-    ] {
-        line(&mut lines, format!("add {to}, {with}"));
-        line(&mut lines, format!("xor {xored}, {to}"));
-        line(&mut lines, format!("rol {xored}, {bits}"));
-    }
-    lines.lines
+    emit!(text; "
+        add {a}, {b}
+        xor {d}, {a}
+        rol {d}, 16
+        add {c}, {d}
+        xor {b}, {c}
+        rol {b}, 12
+        add {a}, {b}
+        xor {d}, {a}
+        rol {d}, 8
+        add {c}, {d}
+        xor {b}, {c}
+        rol {b}, 7
+    ");
+    text.lines
 }
 
 /// Adds the initial words and XORs two words at a time, so that a reader of the result does not wait for two stores.
 /// Afterwards all registers but rdi are free.
-pub fn end_block(assembly: &mut Assembly) {
+fn end_block(text: &mut Assembly) {
     let [from, to] = [WORD_A[0].0, WORD_A[1].0];
-    for (first, words) in [(0, &WORD_A[..]), (4, &WORD_B), (12, &WORD_D), (8, &WORD_C)] {
+    for (first, words) in WORDS_IN_REGISTERS {
         for half in [0, 2] {
-            let mut pair = [WORD_B[0], WORD_B[1]];
-            if first == 8 && half == 2 {
-                for i in [0, 1] {
-                    let place = double(block_c_place(2 + i));
-                    line(assembly, format!("mov {}, {place}", pair[i].low()));
+            let pair = match words.get(half..half + 2) {
+                Some(pair) => [pair[0], pair[1]],
+                // Words 10 and 11.
+                None => [WORD_B[0], WORD_B[1]],
+            };
+            if half >= words.len() {
+                for (i, word) in pair.iter().enumerate() {
+                    emit!(text; "mov {}, {}", word.low(), double(block_c_place(2 + i)));
                 }
-            } else {
-                pair.copy_from_slice(&words[half..half + 2]);
             }
-            let [low, high] = pair;
-            for (i, word) in pair.into_iter().enumerate() {
-                let place = double(block_initial(first + half + i));
-                line(assembly, format!("add {}, {place}", word.low()));
+            for (i, word) in pair.iter().enumerate() {
+                emit!(text; "add {}, {}", word.low(), double(block_initial(first + half + i)));
             }
-            line(assembly, format!("shl {}, 32", high.0));
-            line(assembly, format!("or {}, {}", low.0, high.0));
+            let [low, high] = pair.map(|word| word.0);
+            emit!(text; "
+                shl {high}, 32
+                or {low}, {high}
+            ");
             // Load the pointers as soon as registers are free.
             let at = 4 * (first + half);
             if at == 0 {
-                line(assembly, format!("mov {to}, {}", quad(BLOCK_FROM)));
-                line(assembly, format!("xor {}, [{to}]", low.0));
-                line(assembly, format!("mov {to}, {}", quad(BLOCK_TO)));
-                line(assembly, format!("mov [{to}], {}", low.0));
-                line(assembly, format!("mov {from}, {}", quad(BLOCK_FROM)));
+                let (from_place, to_place) = (quad(BLOCK_FROM), quad(BLOCK_TO));
+                emit!(text; "
+                    mov {to}, {from_place}
+                    xor {low}, [{to}]
+                    mov {to}, {to_place}
+                    mov [{to}], {low}
+                    mov {from}, {from_place}
+                ");
             } else {
-                line(assembly, format!("xor {}, [{from} + {at}]", low.0));
-                line(assembly, format!("mov [{to} + {at}], {}", low.0));
+                emit!(text; "
+                    xor {low}, [{from} + {at}]
+                    mov [{to} + {at}], {low}
+                ");
             }
         }
     }
 }
 
-fn plain_double_rounds(assembly: &mut Assembly, count: usize) {
-    line(assembly, format!("mov eax, {count}"));
-    assembly.label(3);
-    double_round(assembly);
-    line(assembly, "dec eax");
-    line(assembly, "jnz 3b");
-}
+struct Avx2;
 
-/// Loads the initial words into their registers.
-fn begin_chunk(assembly: &mut Assembly) {
-    for i in [0, 4, 12, 1, 5, 13, 2, 6, 14, 3, 7, 15, 8, 9] {
-        let register = match i {
-            8.. if i < 12 => C[i - 8],
-            12.. => D[i - 12],
-            4.. => B[i - 4],
-            _ => A[i],
-        };
-        load_initial(assembly, register, i);
-        if i == 12 {
-            vector(assembly, "vpaddd", register, register, at(NUMBERS));
+impl Chunks for Avx2 {
+    const BLOCKS: usize = 8;
+
+    fn begin_loop(text: &mut Assembly) {
+        emit!(text; "2:");
+    }
+
+    fn begin_chunk(text: &mut Assembly) {
+        for i in [0, 4, 12, 1, 5, 13, 2, 6, 14, 3, 7, 15, 8, 9] {
+            let register = match i {
+                8.. if i < 12 => C[i - 8],
+                12.. => D[i - 12],
+                4.. => B[i - 4],
+                _ => A[i],
+            };
+            load_initial(text, register, i);
+            if i == 12 {
+                emit!(text; "vpaddd {register}, {register}, {}", at(NUMBERS));
+            }
+        }
+        for i in [2, 3] {
+            load_initial(text, T14[i - 2], 8 + i);
+            emit!(text; "vmovdqu {}, {}", at(c_place(i)), T14[i - 2]);
         }
     }
-    for i in [2, 3] {
-        load_initial(assembly, T14[i - 2], 8 + i);
-        store(assembly, at(c_place(i)), T14[i - 2]);
+
+    fn double_round(text: &mut Assembly) {
+        for (i, turn, fetch) in QUARTERS {
+            alternate(text, [0, 1].map(|k| quarter(i + k, k, turn, fetch)));
+        }
+    }
+
+    fn end_chunk(text: &mut Assembly, [from, to]: [&str; 2], blocks: usize) {
+        emit!(text; "
+            mov {from}, {}
+            mov {to}, {}
+        ", quad(FROM), quad(TO));
+        let mut free = T14.to_vec();
+        let mut rows = Vec::new();
+        for (first, mut row) in [(0, A), (4, B), (12, D), (8, [C[0], C[1], Ymm(0), Ymm(0)])] {
+            if first == 8 {
+                for (i, register) in row.iter_mut().enumerate().skip(2) {
+                    *register = free.remove(0);
+                    emit!(text; "vmovdqu {register}, {}", at(c_place(i)));
+                }
+            }
+            for (i, register) in row.into_iter().enumerate() {
+                let t = free[i % 2];
+                load_initial(text, t, first + i);
+                emit!(text; "vpaddd {register}, {register}, {t}");
+            }
+            if first == 12 {
+                emit!(text; "vpaddd {}, {}, {}", row[0], row[0], at(NUMBERS));
+            }
+            let (turned, left) = transpose(text, row, [free[0], free[1]]);
+            free.splice(0..2, left);
+            rows.push(turned);
+            if first == 4 {
+                xor_halves(text, &rows, &mut free, 0, [from, to]);
+            }
+        }
+        let second = [rows[3], rows[2]];
+        xor_halves(text, &second, &mut free, 32, [from, to]);
+        advance(text, blocks);
+    }
+
+    fn end(text: Assembly) -> String {
+        text.end()
     }
 }
 
-fn double_round(assembly: &mut Assembly) {
-    // Words 8 and 9 are in registers, then 10 and 11, which still are when the diagonals begin.
-    pair(assembly, 0, 0, false);
-    pair(assembly, 2, 0, true);
-    pair(assembly, 0, 1, false);
-    pair(assembly, 2, 1, true);
-}
-
-/// Generates quarter rounds `i` and `i + 1`, of columns with a `turn` of 0, of diagonals with 1. With `fetch`, their two of
-/// words 8 to 11 are loaded from memory, and those in registers are stored.
-fn pair(assembly: &mut Assembly, i: usize, turn: usize, fetch: bool) {
-    alternate(assembly, [0, 1].map(|k| quarter(i + k, k, turn, fetch)));
-}
+/// The pairs of quarter rounds in a double round: the number of the first, whether they are diagonals, and whether their two
+/// of words 8 to 11 are loaded from memory, where those in registers go. Words 8 and 9 are in registers, then 10 and 11,
+/// which still are when the diagonals begin.
+pub const QUARTERS: [(usize, usize, bool); 4] =
+    [(0, 0, false), (2, 0, true), (0, 1, false), (2, 1, true)];
 
 /// Alternates the instructions of two sequences of equal length.
-fn alternate(assembly: &mut Assembly, [one, other]: [Vec<String>; 2]) {
+fn alternate(text: &mut Assembly, [one, other]: [Vec<String>; 2]) {
     for (one, other) in one.into_iter().zip(other) {
-        assembly.lines.extend([one, other]);
+        text.lines.extend([one, other]);
     }
 }
 
 fn quarter(i: usize, k: usize, turn: usize, fetch: bool) -> Vec<String> {
-    let mut lines = Assembly::default();
+    let mut text = Assembly::default();
     let (a, b, d) = (A[i], B[(i + turn) % 4], D[(i + 3 * turn) % 4]);
     let (c, t) = (C[k], T14[k]);
-    let place = (i + 2 * turn) % 4;
-    let q = &mut lines;
-    vector(q, "vpaddd", a, a, b.to_string());
+    let [before, here] = [2, 0].map(|more| at(c_place((i + 2 * turn + more) % 4)));
+    let (by_16, by_8) = (at(BY_16), at(BY_8));
+    emit!(text; "vpaddd {a}, {a}, {b}");
     if fetch {
         // The register held the other pair's word.
-        store(q, at(c_place((place + 2) % 4)), c);
+        emit!(text; "vmovdqu {before}, {c}");
     }
-    vector(q, "vpxor", d, d, a.to_string());
-    vector(q, "vpshufb", d, d, at(BY_16));
-    if fetch {
-        vector(q, "vpaddd", c, d, at(c_place(place)));
-    } else {
-        vector(q, "vpaddd", c, c, d.to_string());
+    emit!(text; "
+        vpxor {d}, {d}, {a}
+        vpshufb {d}, {d}, {by_16}
+    ");
+    match fetch {
+        true => emit!(text; "vpaddd {c}, {d}, {here}"),
+        false => emit!(text; "vpaddd {c}, {c}, {d}"),
     }
-    vector(q, "vpxor", b, b, c.to_string());
-    rotate(q, b, t, 12);
-    vector(q, "vpaddd", a, a, b.to_string());
-    vector(q, "vpxor", d, d, a.to_string());
-    vector(q, "vpshufb", d, d, at(BY_8));
-    vector(q, "vpaddd", c, c, d.to_string());
-    vector(q, "vpxor", b, b, c.to_string());
-    rotate(q, b, t, 7);
-    lines.lines
-}
-
-fn rotate(assembly: &mut Assembly, word: Ymm, on_the_way: Ymm, bits: usize) {
-    let back = 32 - bits;
-    vector(assembly, "vpslld", on_the_way, word, bits.to_string());
-    vector(assembly, "vpsrld", word, word, back.to_string());
-    vector(assembly, "vpor", word, word, on_the_way.to_string());
-}
-
-/// Adds the initial words, assembles the blocks and XORs them; then advances by `blocks` blocks. `from` and `to` are two
-/// registers.
-fn end_chunk(assembly: &mut Assembly, [from, to]: [&str; 2], blocks: usize) {
-    line(assembly, format!("mov {from}, {}", quad(FROM)));
-    line(assembly, format!("mov {to}, {}", quad(TO)));
-    let mut free = T14.to_vec();
-    let mut rows = Vec::new();
-    for (first, mut row) in [(0, A), (4, B), (12, D), (8, [C[0], C[1], Ymm(0), Ymm(0)])] {
-        if first == 8 {
-            for (i, register) in row.iter_mut().enumerate().skip(2) {
-                *register = free.remove(0);
-                vector_load(assembly, *register, at(c_place(i)));
-            }
-        }
-        for (i, register) in row.into_iter().enumerate() {
-            let t = free[i % 2];
-            load_initial(assembly, t, first + i);
-            vector(assembly, "vpaddd", register, register, t.to_string());
-        }
-        if first == 12 {
-            vector(assembly, "vpaddd", row[0], row[0], at(NUMBERS));
-        }
-        let (turned, left) = transpose(assembly, row, [free[0], free[1]]);
-        free.splice(0..2, left);
-        rows.push(turned);
-        if first == 4 {
-            xor_halves(assembly, &rows, &mut free, 0, [from, to]);
-        }
-    }
-    let second = [rows[3], rows[2]];
-    xor_halves(assembly, &second, &mut free, 32, [from, to]);
-    for pointer in [FROM, TO] {
-        line(
-            assembly,
-            format!("add {}, {}", quad(pointer), blocks * BLOCK_BYTES),
-        );
-    }
-    line(assembly, format!("add {}, {blocks}", double(WORDS + 48)));
+    emit!(text; "
+        vpxor {b}, {b}, {c}
+        vpslld {t}, {b}, 12
+        vpsrld {b}, {b}, 20
+        vpor {b}, {b}, {t}
+        vpaddd {a}, {a}, {b}
+        vpxor {d}, {d}, {a}
+        vpshufb {d}, {d}, {by_8}
+        vpaddd {c}, {c}, {d}
+        vpxor {b}, {b}, {c}
+        vpslld {t}, {b}, 7
+        vpsrld {b}, {b}, 25
+        vpor {b}, {b}, {t}
+    ");
+    text.lines
 }
 
 /// Transposes four words of eight blocks, after which each register has those of block i and of block i + 4. Needs two
 /// registers that are free then.
 fn transpose(
-    assembly: &mut Assembly,
+    text: &mut Assembly,
     [a, b, c, d]: [Ymm; 4],
     [t, u]: [Ymm; 2],
 ) -> ([Ymm; 4], [Ymm; 2]) {
-    vector(assembly, "vpunpckldq", t, a, b.to_string());
-    vector(assembly, "vpunpckhdq", a, a, b.to_string());
-    vector(assembly, "vpunpckldq", u, c, d.to_string());
-    vector(assembly, "vpunpckhdq", c, c, d.to_string());
-    vector(assembly, "vpunpcklqdq", b, t, u.to_string());
-    vector(assembly, "vpunpckhqdq", d, t, u.to_string());
-    vector(assembly, "vpunpcklqdq", t, a, c.to_string());
-    vector(assembly, "vpunpckhqdq", u, a, c.to_string());
+    emit!(text; "
+        vpunpckldq {t}, {a}, {b}
+        vpunpckhdq {a}, {a}, {b}
+        vpunpckldq {u}, {c}, {d}
+        vpunpckhdq {c}, {c}, {d}
+        vpunpcklqdq {b}, {t}, {u}
+        vpunpckhqdq {d}, {t}, {u}
+        vpunpcklqdq {t}, {a}, {c}
+        vpunpckhqdq {u}, {a}, {c}
+    ");
     ([b, d, t, u], [a, c])
 }
 
 /// XORs half of each block, from two rows of quarters.
 fn xor_halves(
-    assembly: &mut Assembly,
+    text: &mut Assembly,
     rows: &[[Ymm; 4]],
     free: &mut Vec<Ymm>,
     offset: usize,
@@ -400,13 +388,16 @@ fn xor_halves(
 ) {
     for (i, (one, other)) in rows[0].into_iter().zip(rows[1]).enumerate() {
         let t = free[0];
-        line(assembly, format!("vperm2i128 {t}, {one}, {other}, 0x20"));
-        line(assembly, format!("vperm2i128 {one}, {one}, {other}, 0x31"));
+        emit!(text; "
+            vperm2i128 {t}, {one}, {other}, 0x20
+            vperm2i128 {one}, {one}, {other}, 0x31
+        ");
         for (register, block) in [(t, i), (one, i + 4)] {
-            let place = 64 * block + offset;
-            let data = format!("ymmword ptr [{from} + {place}]");
-            vector(assembly, "vpxor", register, register, data);
-            store(assembly, format!("ymmword ptr [{to} + {place}]"), register);
+            let place = BLOCK_BYTES * block + offset;
+            emit!(text; "
+                vpxor {register}, {register}, ymmword ptr [{from} + {place}]
+                vmovdqu ymmword ptr [{to} + {place}], {register}
+            ");
         }
         free.push(other);
         free.push(one);
@@ -414,141 +405,8 @@ fn xor_halves(
     }
 }
 
-/// Computes h = (h + block + 2^128) r: `Element::step` of crates/kernels/src/poly1305.rs.
-pub fn step(assembly: &mut Assembly, from: &str, offset: usize, [h0, h1, h2]: [&str; 3]) {
-    let [t1, t2, t3, t4, t5] = T;
-    let (r0, r1, s1) = (quad(R0), quad(R1), quad(R1_BY_5_4));
-    let high = offset + 8;
-    for instruction in [
-        format!("add {h0}, [{from} + {offset}]"),
-        format!("adc {h1}, [{from} + {high}]"),
-        format!("adc {h2}, 1"),
-        format!("mov rdx, {h0}"),
-        format!("mulx {t1}, {h0}, {r0}"),
-        format!("mulx {t3}, {t2}, {r1}"),
-        format!("mov rdx, {h1}"),
-        format!("mulx {t5}, {t4}, {s1}"),
-        format!("add {h0}, {t4}"),
-        format!("adc {t1}, {t5}"),
-        format!("mulx {t5}, {h1}, {r0}"),
-        format!("add {h1}, {t2}"),
-        format!("adc {t5}, {t3}"),
-        format!("mov {t4}, {s1}"),
-        format!("imul {t4}, {h2}"),
-        format!("imul {h2}, {r0}"),
-        format!("add {h1}, {t4}"),
-        format!("adc {h2}, {t5}"),
-        format!("add {h1}, {t1}"),
-        format!("adc {h2}, 0"),
-    ] {
-        line(assembly, instruction);
-    }
-    carry(assembly, [h0, h1, h2], [t4, t5]);
-}
-
-/// Reduces: bits from 2^130 on are multiplied by five and added to the low ones.
-pub fn carry(assembly: &mut Assembly, [h0, h1, h2]: [&str; 3], [t, u]: [&str; 2]) {
-    for instruction in [
-        format!("mov {t}, {h2}"),
-        format!("mov {u}, {h2}"),
-        format!("and {t}, -4"),
-        format!("shr {u}, 2"),
-        format!("and {h2}, 3"),
-        format!("add {t}, {u}"),
-        format!("add {h0}, {t}"),
-        format!("adc {h1}, 0"),
-        format!("adc {h2}, 0"),
-    ] {
-        line(assembly, instruction);
-    }
-}
-
-/// Multiplies the first chain by a power of r and adds the second, which restarts at zero: `Element::times` and `plus`.
-pub fn join(assembly: &mut Assembly) {
-    let [a0, a1, a2] = ONE;
-    let [p0, p1, p2, t, p3] = T;
-    let [j0, j1, j2] = [0, 8, 16].map(|i| quad(JOIN + i));
-    let (u, p4) = (a0, a1);
-    for instruction in [
-        format!("mov rdx, {a0}"),
-        format!("mulx {p1}, {p0}, {j0}"),
-        format!("mulx {p2}, {t}, {j1}"),
-        format!("add {p1}, {t}"),
-        format!("mulx {p3}, {t}, {j2}"),
-        format!("adc {p2}, {t}"),
-        format!("adc {p3}, 0"),
-        format!("mov rdx, {a1}"),
-        format!("mulx {u}, {t}, {j0}"),
-        format!("add {p1}, {t}"),
-        format!("adc {p2}, {u}"),
-        format!("adc {p3}, 0"),
-        format!("mulx {u}, {t}, {j1}"),
-        format!("mov {p4}, 0"),
-        format!("add {p2}, {t}"),
-        format!("adc {p3}, {u}"),
-        format!("adc {p4}, 0"),
-        format!("mulx {u}, {t}, {j2}"),
-        format!("add {p3}, {t}"),
-        format!("adc {p4}, {u}"),
-        format!("mov rdx, {a2}"),
-        format!("mulx {u}, {t}, {j0}"),
-        format!("add {p2}, {t}"),
-        format!("adc {p3}, {u}"),
-        format!("adc {p4}, 0"),
-        format!("mulx {u}, {t}, {j1}"),
-        format!("add {p3}, {t}"),
-        format!("adc {p4}, {u}"),
-        format!("imul rdx, {j2}"),
-        format!("add {p4}, rdx"),
-        // Bits of 2^130 and above count five times below: four times and once.
-        format!("mov {a2}, {p2}"),
-        format!("and {a2}, 3"),
-        format!("and {p2}, -4"),
-        format!("add {p0}, {}", OTHER[0]),
-        format!("adc {p1}, {}", OTHER[1]),
-        format!("adc {a2}, {}", OTHER[2]),
-        format!("add {p0}, {p2}"),
-        format!("adc {p1}, {p3}"),
-        format!("adc {a2}, {p4}"),
-        format!("shrd {p2}, {p3}, 2"),
-        format!("shrd {p3}, {p4}, 2"),
-        format!("shr {p4}, 2"),
-        format!("add {p0}, {p2}"),
-        format!("adc {p1}, {p3}"),
-        format!("adc {a2}, {p4}"),
-        format!("mov {a0}, {p0}"),
-        format!("mov {a1}, {p1}"),
-    ] {
-        line(assembly, instruction);
-    }
-    carry(assembly, ONE, [p0, p1]);
-    for register in OTHER {
-        line(assembly, format!("xor {register}, {register}"));
-    }
-}
-
-pub fn line(assembly: &mut Assembly, instruction: impl std::fmt::Display) {
-    assembly.line(format_args!("{instruction}"));
-}
-
-fn vector(assembly: &mut Assembly, name: &str, to: Ymm, a: Ymm, b: String) {
-    line(assembly, format!("{name} {to}, {a}, {b}"));
-}
-
-fn vector_load(assembly: &mut Assembly, to: Ymm, from: String) {
-    line(assembly, format!("vmovdqu {to}, {from}"));
-}
-
-fn store(assembly: &mut Assembly, to: String, register: Ymm) {
-    line(assembly, format!("vmovdqu {to}, {register}"));
-}
-
-fn load_initial(assembly: &mut Assembly, register: Ymm, i: usize) {
-    let place = WORDS + 4 * i as i32;
-    line(
-        assembly,
-        format!("vpbroadcastd {register}, dword ptr [rdi + {place}]"),
-    );
+fn load_initial(text: &mut Assembly, register: Ymm, i: usize) {
+    emit!(text; "vpbroadcastd {register}, {}", double(initial(i)));
 }
 
 fn at(place: i32) -> String {
@@ -585,8 +443,13 @@ fn block_c_place(i: usize) -> i32 {
 fn block_initial(i: usize) -> i32 {
     match i {
         12 => BLOCK_COUNTER,
-        _ => WORDS + 4 * i as i32,
+        _ => initial(i),
     }
+}
+
+/// Returns the place of the initial word `i` of the chunks.
+pub fn initial(i: usize) -> i32 {
+    WORDS + 4 * i as i32
 }
 
 /// A general register that holds a word, by its 64-bit name.
@@ -606,15 +469,6 @@ impl Word {
     }
 }
 
-#[derive(Clone, Copy)]
-struct Ymm(usize);
-
-impl std::fmt::Display for Ymm {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "ymm{}", self.0)
-    }
-}
-
 // Words 0 to 3, 4 to 7 and 12 to 15; two of 8 to 11; temporaries.
 const A: [Ymm; 4] = [Ymm(0), Ymm(1), Ymm(2), Ymm(3)];
 const B: [Ymm; 4] = [Ymm(4), Ymm(5), Ymm(6), Ymm(7)];
@@ -622,19 +476,14 @@ const D: [Ymm; 4] = [Ymm(8), Ymm(9), Ymm(10), Ymm(11)];
 const C: [Ymm; 2] = [Ymm(12), Ymm(13)];
 const T14: [Ymm; 2] = [Ymm(14), Ymm(15)];
 
-/// The chains of Poly1305, and the registers that their products need.
-pub const ONE: [&str; 3] = ["r8", "r9", "r10"];
-pub const OTHER: [&str; 3] = ["r11", "rax", "rbx"];
-const T: [&str; 5] = ["r12", "r13", "r14", "r15", "rbp"];
-/// Pointers to the bytes that each chain absorbs next.
-pub const FIRST: &str = "rsi";
-pub const SECOND: &str = "rcx";
 /// A block's words 0 to 3, 4 to 7 and 12 to 15; two of 8 to 11.
 const WORD_A: [Word; 4] = [Word("rax"), Word("rcx"), Word("rdx"), Word("rbx")];
 const WORD_B: [Word; 4] = [Word("rsi"), Word("rbp"), Word("r8"), Word("r9")];
 const WORD_D: [Word; 4] = [Word("r10"), Word("r11"), Word("r12"), Word("r13")];
 const WORD_C: [Word; 2] = [Word("r14"), Word("r15")];
-pub const SAVED: [&str; 6] = ["rbx", "rbp", "r12", "r13", "r14", "r15"];
+/// The first word of each row, and the words that have registers.
+const WORDS_IN_REGISTERS: [(usize, &[Word]); 4] =
+    [(0, &WORD_A), (4, &WORD_B), (12, &WORD_D), (8, &WORD_C)];
 
 // `Frame` of crates/kernels/src/x86_64/chacha20_avx2/mod.rs, relative to its middle, where rdi points, so that one-byte
 // offsets reach the most used fields.

@@ -17,7 +17,7 @@
 //! With 20 digits, a product by a pair and a square with a selection are 28 KiB of instructions, and the L1 cache holds 32.
 //! An exponentiation that also used the square without a selection was an eighth slower.
 
-use super::assembly::{A, Assembly, B, N, OUT, Place, Selection, T, Zmm};
+use super::assembly::{A, Assembly, B, N, OUT, Place, Selection, T, Zmm, emit};
 
 /// Computes OUT = A B / 2^52d mod N.
 pub fn multiply(digits: usize) -> Assembly {
@@ -113,8 +113,10 @@ impl Columns {
     fn new(digits: usize) -> Self {
         let mut text = Assembly::default();
         text.load(NEGATIVE_INVERSE, Place("rcx", 0).digit(0));
-        text.line(format_args!("vpternlogd {ONES}, {ONES}, {ONES}, 255"));
-        text.line(format_args!("vpsrlq {ONES}, {ONES}, 12"));
+        emit!(text; "
+            vpternlogd {ONES}, {ONES}, {ONES}, 255
+            vpsrlq {ONES}, {ONES}, 12
+        ");
         Self {
             text,
             digits,
@@ -127,7 +129,7 @@ impl Columns {
     }
 
     fn copy(&mut self, to: Zmm, from: Zmm) {
-        self.text.line(format_args!("vmovdqa64 {to}, {from}"));
+        emit!(self.text; "vmovdqa64 {to}, {from}");
     }
 
     /// Adds the halves of a product to columns `i` and `i + 1`.
@@ -229,8 +231,7 @@ impl Columns {
         if !is_offset {
             self.text.add(column, ONES);
         }
-        self.text
-            .line(format_args!("vpsrlq {column}, {column}, 52"));
+        emit!(self.text; "vpsrlq {column}, {column}, 52");
         self.text.add(next, column);
         for i in 0..self.digits {
             let n = OTHER[i % 2];
@@ -258,7 +259,7 @@ impl Columns {
                 self.text.add(column, carry);
             }
             if i + 1 < self.digits {
-                self.text.line(format_args!("vpsrlq {carry}, {column}, 52"));
+                emit!(self.text; "vpsrlq {carry}, {column}, 52");
             }
             self.text.store(OUT.digit(i), column);
         }

@@ -23,7 +23,7 @@
 //!
 //! `Tables` is the struct of crates/kernels/src/x86_64/doubles/tables.rs.
 
-use super::assembly::Assembly;
+use super::assembly::{Assembly, emit};
 
 /// Computes OUT = A B / 2^260b mod N, in four lanes. Arguments are System V's rdi, rsi, rdx, rcx (five digits of -1 / N,
 /// then N, as doubles), r8 scratch, r9 blocks.
@@ -40,44 +40,50 @@ pub fn square() -> Assembly {
 /// indices, rcx numbers of entries, r8 digits, r9 bytes from an entry to the next. All entries are read.
 pub fn select() -> Assembly {
     let mut text = Assembly::default();
-    text.line(format_args!("vmovdqa ymm15, ymmword ptr [rdx]"));
+    emit!(text; "vmovdqa ymm15, ymmword ptr [rdx]");
     for round in 0..SELECTED / ENTRIES {
         for entry in 0..ENTRIES {
             let number = 8 * (ENTRIES * round + entry);
-            text.line(format_args!(
-                "vpbroadcastq ymm{entry}, qword ptr [rcx + {number}]"
-            ));
-            text.line(format_args!("vpcmpeqq ymm{entry}, ymm{entry}, ymm15"));
+            emit!(text; "
+                vpbroadcastq ymm{entry}, qword ptr [rcx + {number}]
+                vpcmpeqq ymm{entry}, ymm{entry}, ymm15
+            ");
         }
-        text.line(format_args!("mov r10, rdi"));
-        text.line(format_args!("mov r11, r8"));
-        text.label(2);
-        text.line(format_args!("mov rax, rsi"));
+        emit!(text; "
+            mov r10, rdi
+            mov r11, r8
+            2:
+            mov rax, rsi
+        ");
         for entry in 0..ENTRIES {
             let to = if entry < 2 { 8 + entry } else { 10 };
-            text.line(format_args!("vpand ymm{to}, ymm{entry}, ymmword ptr [rax]"));
+            emit!(text; "vpand ymm{to}, ymm{entry}, ymmword ptr [rax]");
             if entry > 1 {
                 let sum = 8 + entry % 2;
-                text.line(format_args!("vpor ymm{sum}, ymm{sum}, ymm10"));
+                emit!(text; "vpor ymm{sum}, ymm{sum}, ymm10");
             }
-            text.line(format_args!("add rax, r9"));
+            emit!(text; "add rax, r9");
         }
         if round > 0 {
-            text.line(format_args!("vpor ymm9, ymm9, ymmword ptr [r10]"));
+            emit!(text; "vpor ymm9, ymm9, ymmword ptr [r10]");
         }
-        text.line(format_args!("vpor ymm8, ymm8, ymm9"));
-        text.line(format_args!("vmovdqa ymmword ptr [r10], ymm8"));
-        text.line(format_args!("add rsi, {LINE}"));
-        text.line(format_args!("add r10, {LINE}"));
-        text.line(format_args!("dec r11"));
-        text.line(format_args!("jnz 2b"));
+        emit!(text; "
+            vpor ymm8, ymm8, ymm9
+            vmovdqa ymmword ptr [r10], ymm8
+            add rsi, {LINE}
+            add r10, {LINE}
+            dec r11
+            jnz 2b
+        ");
         if round + 1 < SELECTED / ENTRIES {
             // Advance to the next entries, from the end of the first.
-            text.line(format_args!("mov rsi, rax"));
-            text.line(format_args!("mov rax, r8"));
-            text.line(format_args!("shl rax, 6"));
-            text.line(format_args!("sub rsi, rax"));
-            text.line(format_args!("add rsi, {LINE}"));
+            emit!(text; "
+                mov rsi, rax
+                mov rax, r8
+                shl rax, 6
+                sub rsi, rax
+                add rsi, {LINE}
+            ");
         }
     }
     text
@@ -98,85 +104,87 @@ enum Half {
 
 fn whole(factors: Factors) -> Assembly {
     let mut text = Assembly::default();
-    for register in SAVED {
-        text.line(format_args!("push {register}"));
-    }
-    text.line(format_args!("sub rsp, 16"));
+    text.save_registers();
+    emit!(text; "sub rsp, 16");
     // The caller may have set any rounding mode.
-    text.line(format_args!("stmxcsr dword ptr [rsp]"));
-    text.line(format_args!("lea rbp, [rip + {{tables}}]"));
-    text.line(format_args!("ldmxcsr dword ptr [rbp + {MXCSR}]"));
-    text.line(format_args!("imul r10, r9, {BLOCK}")); // bytes of an operand
+    emit!(text; "
+        stmxcsr dword ptr [rsp]
+        lea rbp, [rip + {{tables}}]
+        ldmxcsr dword ptr [rbp + {MXCSR}]
+        imul r10, r9, {BLOCK} // bytes of an operand
+    ");
     text.convert("rsi", "r8");
-    text.line(format_args!("lea r11, [r8 + r10]"));
+    emit!(text; "lea r11, [r8 + r10]");
     if factors == Factors::Two {
         text.convert("rdx", "r11");
     }
-    text.line(format_args!("lea rdx, [r11 + r10*2]")); // carried over
-    text.line(format_args!("lea r10, [r8 + r10*2]")); // M
-    text.line(format_args!("mov r15, r10")); // M[k]
-    text.line(format_args!(
-        "vmovapd {HIGH_ONE}, ymmword ptr [rbp + {HIGH}]"
-    ));
-    text.line(format_args!(
-        "vmovapd {BOTH_ONES}, ymmword ptr [rbp + {BOTH}]"
-    ));
-    text.line(format_args!("vpxor {H}, {H}, {H}"));
+    emit!(text; "
+        lea rdx, [r11 + r10*2] // carried over
+        lea r10, [r8 + r10*2] // M
+        mov r15, r10 // M[k]
+        vmovapd {HIGH_ONE}, ymmword ptr [rbp + {HIGH}]
+        vmovapd {BOTH_ONES}, ymmword ptr [rbp + {BOTH}]
+        vpxor {H}, {H}, {H}
+    ");
     for i in 0..BLOCK_DIGITS {
-        text.line(format_args!(
-            "vmovdqa ymmword ptr [rdx + {}], {H}",
-            DIGIT * i
-        ));
+        emit!(text; "vmovdqa ymmword ptr [rdx + {}], {H}", DIGIT * i);
     }
-    text.line(format_args!("xor r14d, r14d")); // k
-
-    text.label(2);
+    emit!(text; "
+        xor r14d, r14d // k
+        2:
+    ");
     text.product(factors, Half::Low);
-    text.line(format_args!("mov rax, r10"));
-    text.line(format_args!("mov r13, r14"));
-    text.line(format_args!("imul rbx, r14, {LINES}"));
-    text.line(format_args!("lea rbx, [rcx + rbx + {LINES}]"));
+    emit!(text; "
+        mov rax, r10
+        mov r13, r14
+        imul rbx, r14, {LINES}
+        lea rbx, [rcx + rbx + {LINES}]
+    ");
     text.tiles("r13", LINE);
     text.block_of_quotient();
     text.keep_upper_half();
-    text.line(format_args!("add r15, {BLOCK}"));
-    text.line(format_args!("inc r14"));
-    text.line(format_args!("cmp r14, r9"));
-    text.line(format_args!("jb 2b"));
+    emit!(text; "
+        add r15, {BLOCK}
+        inc r14
+        cmp r14, r9
+        jb 2b
+    ");
 
-    text.label(2);
-    text.line(format_args!("lea rax, [r9 + r9 - 1]"));
-    text.line(format_args!("cmp r14, rax"));
-    text.line(format_args!("jae 8f"));
+    emit!(text; "
+        2:
+        lea rax, [r9 + r9 - 1]
+        cmp r14, rax
+        jae 8f
+    ");
     text.product(factors, Half::High);
-    text.line(format_args!("lea rax, [r14 + 1]"));
-    text.line(format_args!("sub rax, r9"));
-    text.line(format_args!("lea r13, [r9 + r9 - 1]"));
-    text.line(format_args!("sub r13, r14"));
-    text.line(format_args!("imul rax, rax, {BLOCK}"));
-    text.line(format_args!("add rax, r10"));
-    text.line(format_args!("imul rbx, r9, {LINES}"));
-    text.line(format_args!("add rbx, rcx"));
+    emit!(text; "
+        lea rax, [r14 + 1]
+        sub rax, r9
+        lea r13, [r9 + r9 - 1]
+        sub r13, r14
+        imul rax, rax, {BLOCK}
+        add rax, r10
+        imul rbx, r9, {LINES}
+        add rbx, rcx
+    ");
     text.tiles("r13", LINE);
     text.result();
-    text.line(format_args!("vpaddq {0}, {0}, {H}", sum(BLOCK_DIGITS)));
+    emit!(text; "vpaddq {0}, {0}, {H}", sum(BLOCK_DIGITS));
     text.keep_upper_half();
-    text.line(format_args!("inc r14"));
-    text.line(format_args!("jmp 2b"));
-    text.label(8);
+    emit!(text; "
+        inc r14
+        jmp 2b
+        8:
+    ");
     for i in 0..BLOCK_DIGITS {
-        text.line(format_args!(
-            "vmovdqa {}, ymmword ptr [rdx + {}]",
-            sum(i),
-            DIGIT * i
-        ));
+        emit!(text; "vmovdqa {}, ymmword ptr [rdx + {}]", sum(i), DIGIT * i);
     }
     text.result();
-    text.line(format_args!("ldmxcsr dword ptr [rsp]"));
-    text.line(format_args!("add rsp, 16"));
-    for register in SAVED.into_iter().rev() {
-        text.line(format_args!("pop {register}"));
-    }
+    emit!(text; "
+        ldmxcsr dword ptr [rsp]
+        add rsp, 16
+    ");
+    text.restore_registers();
     text
 }
 
@@ -184,34 +192,34 @@ impl Assembly {
     /// Converts the low 52 bits to a double.
     fn make_double(&mut self, register: &str) {
         self.make_pattern(register);
-        self.line(format_args!(
-            "vsubpd {register}, {register}, ymmword ptr [rbp + {LOW}]"
-        ));
+        emit!(self; "vsubpd {register}, {register}, ymmword ptr [rbp + {LOW}]");
     }
 
     /// Makes the low 52 bits the mantissa of a number from 2^52 on.
     fn make_pattern(&mut self, register: &str) {
-        self.line(format_args!(
-            "vpand {register}, {register}, ymmword ptr [rbp + {MASK}]"
-        ));
-        self.line(format_args!(
-            "vpor {register}, {register}, ymmword ptr [rbp + {LOW}]"
-        ));
+        emit!(self; "
+            vpand {register}, {register}, ymmword ptr [rbp + {MASK}]
+            vpor {register}, {register}, ymmword ptr [rbp + {LOW}]
+        ");
     }
 
     /// Converts lines of digits to doubles, for the number of blocks in r9.
     fn convert(&mut self, from: &str, to: &str) {
-        self.line(format_args!("mov rax, {from}"));
-        self.line(format_args!("mov rbx, {to}"));
-        self.line(format_args!("lea r13, [r9 + r9*4]"));
-        self.label(7);
-        self.line(format_args!("vmovdqa {H}, ymmword ptr [rax]"));
+        emit!(self; "
+            mov rax, {from}
+            mov rbx, {to}
+            lea r13, [r9 + r9*4]
+            7:
+            vmovdqa {H}, ymmword ptr [rax]
+        ");
         self.make_double(H);
-        self.line(format_args!("vmovapd ymmword ptr [rbx], {H}"));
-        self.line(format_args!("add rax, {LINE}"));
-        self.line(format_args!("add rbx, {DIGIT}"));
-        self.line(format_args!("dec r13"));
-        self.line(format_args!("jnz 7b"));
+        emit!(self; "
+            vmovapd ymmword ptr [rbx], {H}
+            add rax, {LINE}
+            add rbx, {DIGIT}
+            dec r13
+            jnz 7b
+        ");
     }
 
     /// Adds the halves of a product to the given sums.
@@ -222,18 +230,29 @@ impl Assembly {
         low: Option<&str>,
         high: Option<&str>,
     ) {
-        self.line(format_args!("vmovapd {H}, {HIGH_ONE}"));
-        self.line(format_args!("vfmadd231pd {H}, {a}, ymmword ptr [{b}]"));
+        emit!(self; "
+            vmovapd {H}, {HIGH_ONE}
+            vfmadd231pd {H}, {a}, ymmword ptr [{b}]
+        ");
         if low.is_some() {
-            self.line(format_args!("vsubpd {L}, {BOTH_ONES}, {H}"));
-            self.line(format_args!("vfmadd231pd {L}, {a}, ymmword ptr [{b}]"));
+            emit!(self; "
+                vsubpd {L}, {BOTH_ONES}, {H}
+                vfmadd231pd {L}, {a}, ymmword ptr [{b}]
+            ");
         }
         if let Some(high) = high {
-            self.line(format_args!("vpaddq {high}, {high}, {H}"));
+            emit!(self; "vpaddq {high}, {high}, {H}");
         }
         if let Some(low) = low {
-            self.line(format_args!("vpaddq {low}, {low}, {L}"));
+            emit!(self; "vpaddq {low}, {low}, {L}");
         }
+    }
+
+    /// Adds the halves of the product of the loaded digit and digit `i` from rax on, to a column and the next.
+    fn add_product(&mut self, i: usize, column: usize) {
+        let (low, high) = (sum(column), sum(column + 1));
+        let digit = DIGIT * i;
+        self.halves(D, format_args!("rax + {digit}"), Some(&low), Some(&high));
     }
 
     /// Computes column k of the product on top of what was carried over. Sets rsi to the row of the tables.
@@ -242,26 +261,30 @@ impl Assembly {
         // First i, and A[i]; B[k - i]; the number of products, for a square that of the doubled ones.
         match half {
             Half::Low => {
-                self.line(format_args!("mov rax, r8"));
-                self.line(format_args!("lea r12, [r14 + 1]"));
-                self.line(format_args!("imul rbx, r14, {BLOCK}"));
-                self.line(format_args!("mov rsi, r14"));
+                emit!(self; "
+                    mov rax, r8
+                    lea r12, [r14 + 1]
+                    imul rbx, r14, {BLOCK}
+                    mov rsi, r14
+                ");
             }
             Half::High => {
-                self.line(format_args!("lea rax, [r14 + 1]"));
-                self.line(format_args!("sub rax, r9"));
-                self.line(format_args!("lea r12, [r9 + r9 - 1]"));
-                self.line(format_args!("sub r12, r14"));
-                self.line(format_args!("imul rax, rax, {BLOCK}"));
-                self.line(format_args!("add rax, r8"));
-                self.line(format_args!("lea rbx, [r9 - 1]"));
-                self.line(format_args!("imul rbx, rbx, {BLOCK}"));
-                self.line(format_args!("mov rsi, r12"));
+                emit!(self; "
+                    lea rax, [r14 + 1]
+                    sub rax, r9
+                    lea r12, [r9 + r9 - 1]
+                    sub r12, r14
+                    imul rax, rax, {BLOCK}
+                    add rax, r8
+                    lea rbx, [r9 - 1]
+                    imul rbx, rbx, {BLOCK}
+                    mov rsi, r12
+                ");
             }
         }
-        self.line(format_args!("add rbx, {other}"));
+        emit!(self; "add rbx, {other}");
         if factors == Factors::One {
-            self.line(format_args!("shr r12"));
+            emit!(self; "shr r12");
         }
         let table = match (factors, half) {
             (Factors::Two, Half::Low) => 0,
@@ -269,90 +292,75 @@ impl Assembly {
             (Factors::One, Half::Low) => 2,
             (Factors::One, Half::High) => 3,
         };
-        self.line(format_args!("shl rsi, {}", ROW.ilog2()));
-        self.line(format_args!("add rsi, rbp"));
+        emit!(self; "
+            shl rsi, {}
+            add rsi, rbp
+        ", ROW.ilog2());
         for i in 0..2 * BLOCK_DIGITS {
             let at = ROWS + table * ROW * BLOCKS_MAX + 8 * i;
-            self.line(format_args!(
-                "vpbroadcastq {}, qword ptr [rsi + {at}]",
-                sum(i)
-            ));
+            emit!(self; "vpbroadcastq {}, qword ptr [rsi + {at}]", sum(i));
         }
         self.tiles("r12", DIGIT);
         if factors == Factors::One {
             // In every other column, rax now points to the block that is multiplied by itself.
-            self.line(format_args!("test r14, 1"));
-            self.line(format_args!("jnz 5f"));
+            emit!(self; "
+                test r14, 1
+                jnz 5f
+            ");
             for j in 1..BLOCK_DIGITS {
                 self.load_digit(format_args!("rax + {}", DIGIT * j));
                 for i in 0..j {
-                    let (low, high) = (sum(i + j), sum(i + j + 1));
-                    self.halves(
-                        D,
-                        format_args!("rax + {}", DIGIT * i),
-                        Some(&low),
-                        Some(&high),
-                    );
+                    self.add_product(i, i + j);
                 }
             }
             self.double_sums();
             for i in 0..BLOCK_DIGITS {
                 self.load_digit(format_args!("rax + {}", DIGIT * i));
-                let (low, high) = (sum(2 * i), sum(2 * i + 1));
-                self.halves(
-                    D,
-                    format_args!("rax + {}", DIGIT * i),
-                    Some(&low),
-                    Some(&high),
-                );
+                self.add_product(i, 2 * i);
             }
-            self.line(format_args!("jmp 6f"));
-            self.label(5);
+            emit!(self; "
+                jmp 6f
+                5:
+            ");
             self.double_sums();
-            self.label(6);
+            emit!(self; "6:");
         }
         for i in 0..BLOCK_DIGITS {
-            self.line(format_args!(
-                "vpaddq {0}, {0}, ymmword ptr [rdx + {1}]",
-                sum(i),
-                DIGIT * i
-            ));
+            emit!(self; "vpaddq {0}, {0}, ymmword ptr [rdx + {1}]", sum(i), DIGIT * i);
         }
     }
 
     fn double_sums(&mut self) {
         for i in 0..2 * BLOCK_DIGITS {
-            self.line(format_args!("vpaddq {0}, {0}, {0}", sum(i)));
+            emit!(self; "vpaddq {0}, {0}, {0}", sum(i));
         }
     }
 
     fn load_digit(&mut self, from: std::fmt::Arguments<'_>) {
-        self.line(format_args!("vmovapd {D}, ymmword ptr [{from}]"));
+        emit!(self; "vmovapd {D}, ymmword ptr [{from}]");
     }
 
     /// Adds the products of blocks from rax upwards and from rbx downwards, whose digits are `stride` bytes apart. The
     /// register `count` has the number of products.
     fn tiles(&mut self, count: &str, stride: usize) {
-        self.line(format_args!("test {count}, {count}"));
-        self.line(format_args!("jz 4f"));
-        self.label(3);
+        emit!(self; "
+            test {count}, {count}
+            jz 4f
+            3:
+        ");
         for j in 0..BLOCK_DIGITS {
             self.load_digit(format_args!("rbx + {}", stride * j));
             for i in 0..BLOCK_DIGITS {
-                let (low, high) = (sum(i + j), sum(i + j + 1));
-                self.halves(
-                    D,
-                    format_args!("rax + {}", DIGIT * i),
-                    Some(&low),
-                    Some(&high),
-                );
+                self.add_product(i, i + j);
             }
         }
-        self.line(format_args!("add rax, {BLOCK}"));
-        self.line(format_args!("sub rbx, {}", stride * BLOCK_DIGITS));
-        self.line(format_args!("dec {count}"));
-        self.line(format_args!("jnz 3b"));
-        self.label(4);
+        emit!(self; "add rax, {BLOCK}");
+        emit!(self; "sub rbx, {}", stride * BLOCK_DIGITS);
+        emit!(self; "
+            dec {count}
+            jnz 3b
+            4:
+        ");
     }
 
     /// Stores M[k] at r15, and adds M[k] N[0] to the column's upper half.
@@ -360,20 +368,20 @@ impl Assembly {
         for i in 0..BLOCK_DIGITS {
             let digit = sum(i);
             if i > 0 {
-                self.line(format_args!("vpaddq {digit}, {digit}, {H}"));
+                emit!(self; "vpaddq {digit}, {digit}, {H}");
             }
-            self.line(format_args!("vpsrlq {H}, {digit}, 52"));
+            emit!(self; "vpsrlq {H}, {digit}, 52");
             if i + 1 < BLOCK_DIGITS {
                 self.make_double(&digit);
             } else {
                 self.make_pattern(&digit);
-                self.line(format_args!("vmovdqa ymmword ptr [rdx + {BLOCK}], {digit}"));
-                self.line(format_args!(
-                    "vsubpd {digit}, {digit}, ymmword ptr [rbp + {LOW}]"
-                ));
+                emit!(self; "
+                    vmovdqa ymmword ptr [rdx + {BLOCK}], {digit}
+                    vsubpd {digit}, {digit}, ymmword ptr [rbp + {LOW}]
+                ");
             }
         }
-        self.line(format_args!("vpaddq {0}, {0}, {H}", sum(BLOCK_DIGITS)));
+        emit!(self; "vpaddq {0}, {0}, {H}", sum(BLOCK_DIGITS));
         // Two column sums: this one, and the next.
         let column = |k: usize| [D, X][k % 2];
         self.begin_sum(column(0), 0);
@@ -393,22 +401,18 @@ impl Assembly {
                 );
             }
             if has_next {
-                self.line(format_args!("vpsrlq {H}, {}, 52", column(k)));
-                self.line(format_args!("vpaddq {0}, {0}, {H}", column(k + 1)));
+                emit!(self; "vpsrlq {H}, {}, 52", column(k));
+                emit!(self; "vpaddq {0}, {0}, {H}", column(k + 1));
             }
             self.make_double(column(k));
-            self.line(format_args!(
-                "vmovapd ymmword ptr [r15 + {}], {}",
-                DIGIT * k,
-                column(k)
-            ));
+            emit!(self; "vmovapd ymmword ptr [r15 + {}], {}", DIGIT * k, column(k));
         }
         // The column and M[k] N[0] together are a multiple of 2^260. The lower digits' columns are needed only for their
         // carry: the sum of digit 4 alone is less than 2^4 below a multiple of 2^52, and the carry is that sum rounded.
         let last = sum(BLOCK_DIGITS - 1);
-        self.line(format_args!("vmovdqa {last}, ymmword ptr [rdx + {BLOCK}]"));
+        emit!(self; "vmovdqa {last}, ymmword ptr [rdx + {BLOCK}]");
         self.begin_sum(X, BLOCK_DIGITS);
-        self.line(format_args!("vpaddq {last}, {last}, {X}"));
+        emit!(self; "vpaddq {last}, {last}, {X}");
         for i in 0..BLOCK_DIGITS {
             self.load_digit(format_args!("r15 + {}", DIGIT * i));
             for j in (BLOCK_DIGITS - 2).saturating_sub(i)..BLOCK_DIGITS {
@@ -418,25 +422,18 @@ impl Assembly {
                 self.halves(D, format_args!("rcx + {n}"), low.as_deref(), Some(&high));
             }
         }
-        self.line(format_args!("vpsrlq {last}, {last}, 52"));
-        self.line(format_args!("vpaddq {0}, {0}, {last}", sum(BLOCK_DIGITS)));
+        emit!(self; "vpsrlq {last}, {last}, 52");
+        emit!(self; "vpaddq {0}, {0}, {last}", sum(BLOCK_DIGITS));
     }
 
     fn begin_sum(&mut self, register: &str, number: usize) {
-        self.line(format_args!(
-            "vpbroadcastq {register}, qword ptr [rbp + {}]",
-            QUOTIENT + 8 * number
-        ));
+        emit!(self; "vpbroadcastq {register}, qword ptr [rbp + {}]", QUOTIENT + 8 * number);
     }
 
     /// Keeps the upper half of the column, with which the next one begins.
     fn keep_upper_half(&mut self) {
         for i in 0..BLOCK_DIGITS {
-            self.line(format_args!(
-                "vmovdqa ymmword ptr [rdx + {}], {}",
-                DIGIT * i,
-                sum(BLOCK_DIGITS + i)
-            ));
+            emit!(self; "vmovdqa ymmword ptr [rdx + {}], {}", DIGIT * i, sum(BLOCK_DIGITS + i));
         }
     }
 
@@ -445,15 +442,12 @@ impl Assembly {
         for i in 0..BLOCK_DIGITS {
             let digit = sum(i);
             if i > 0 {
-                self.line(format_args!("vpaddq {digit}, {digit}, {H}"));
+                emit!(self; "vpaddq {digit}, {digit}, {H}");
             }
-            self.line(format_args!("vpsrlq {H}, {digit}, 52"));
-            self.line(format_args!(
-                "vmovdqa ymmword ptr [rdi + {}], {digit}",
-                LINE * i
-            ));
+            emit!(self; "vpsrlq {H}, {digit}, 52");
+            emit!(self; "vmovdqa ymmword ptr [rdi + {}], {digit}", LINE * i);
         }
-        self.line(format_args!("add rdi, {LINES}"));
+        emit!(self; "add rdi, {LINES}");
     }
 }
 
@@ -473,7 +467,6 @@ const H: &str = "ymm13";
 const L: &str = "ymm14";
 const X: &str = "ymm15";
 
-const SAVED: [&str; 6] = ["rbx", "rbp", "r12", "r13", "r14", "r15"];
 /// Bytes of four digits, and of the eight in an operand's line.
 const DIGIT: usize = 32;
 const LINE: usize = 64;
