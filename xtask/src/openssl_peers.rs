@@ -15,82 +15,36 @@ use crate::tool::{self, Metadata, Result};
 pub struct Release {
     /// The name of its directory among the peers, after `openssl-`: `openssl-3.5`.
     name: &'static str,
-    version: &'static str,
     source: Crate,
-    /// The suffix of its libraries' names.
-    soname: &'static str,
+}
+
+const fn release(name: &'static str, version: &'static str, sha256: &'static str) -> Release {
+    let source = Crate {
+        name: "openssl-src",
+        version,
+        sha256,
+    };
+    Release { name, source }
 }
 
 /// The benchmark's peers: the long-term support series, then the newest.
+#[rustfmt::skip]
 const PEERS: [Release; 2] = [
-    Release {
-        name: "3.5",
-        version: "3.5.5",
-        source: Crate {
-            name: "openssl-src",
-            version: "300.5.5+3.5.5",
-            sha256: "3f1787d533e03597a7934fd0a765f0d28e94ecc5fb7789f8053b1e699a56f709",
-        },
-        soname: "so.3",
-    },
-    Release {
-        name: "4.0",
-        version: "4.0.3",
-        source: Crate {
-            name: "openssl-src",
-            version: "400.0.2+4.0.3",
-            sha256: "d2093956673b8dbda85c87fa4fb78e70698ce6c5978a2837d1613f661d3bef76",
-        },
-        soname: "so.4",
-    },
+    release("3.5", "300.5.5+3.5.5", "3f1787d533e03597a7934fd0a765f0d28e94ecc5fb7789f8053b1e699a56f709"),
+    release("4.0", "400.0.2+4.0.3", "d2093956673b8dbda85c87fa4fb78e70698ce6c5978a2837d1613f661d3bef76"),
 ];
 
 /// Other releases that the provider meets.
+#[rustfmt::skip]
 const HOSTS: [Release; 4] = [
     // Ubuntu 22.04.
-    Release {
-        name: "3.0.2",
-        version: "3.0.2",
-        source: Crate {
-            name: "openssl-src",
-            version: "300.0.5+3.0.2",
-            sha256: "9bd053af511ee4439768d9b839a1cdb32eee00f52fe5f748d64c0e8f73194ba1",
-        },
-        soname: "so.3",
-    },
+    release("3.0.2", "300.0.5+3.0.2", "9bd053af511ee4439768d9b839a1cdb32eee00f52fe5f748d64c0e8f73194ba1"),
     // Red Hat Enterprise Linux 9, until 9.4.
-    Release {
-        name: "3.0.7",
-        version: "3.0.7",
-        source: Crate {
-            name: "openssl-src",
-            version: "300.0.11+3.0.7",
-            sha256: "181e2429088818099075f6ccf30e6d096a513c46e7e0b946a4dde055c35cb17a",
-        },
-        soname: "so.3",
-    },
+    release("3.0.7", "300.0.11+3.0.7", "181e2429088818099075f6ccf30e6d096a513c46e7e0b946a4dde055c35cb17a"),
     // Red Hat Enterprise Linux 9 from 9.5 on, except for its patches (3.2.2).
-    Release {
-        name: "3.2",
-        version: "3.2.1",
-        source: Crate {
-            name: "openssl-src",
-            version: "300.2.3+3.2.1",
-            sha256: "5cff92b6f71555b61bb9315f7c64da3ca43d87531622120fea0195fc761b4843",
-        },
-        soname: "so.3",
-    },
+    release("3.2", "300.2.3+3.2.1", "5cff92b6f71555b61bb9315f7c64da3ca43d87531622120fea0195fc761b4843"),
     // The last series of 3.
-    Release {
-        name: "3.6",
-        version: "3.6.3",
-        source: Crate {
-            name: "openssl-src",
-            version: "300.6.1+3.6.3",
-            sha256: "46eb8fb9fb3b61ce1c0f8a026c4c1a0714d3a9e138e7fbde78753ce2babc3846",
-        },
-        soname: "so.3",
-    },
+    release("3.6", "300.6.1+3.6.3", "46eb8fb9fb3b61ce1c0f8a026c4c1a0714d3a9e138e7fbde78753ce2babc3846"),
 ];
 
 /// Builds each of the peers unless it is there. Returns their versions and paths.
@@ -103,7 +57,7 @@ pub fn all(peers: &Path) -> Result<String> {
 pub fn built(peers: &Path) -> Vec<PathBuf> {
     let files = PEERS.iter().map(|release| {
         let lib = release.folder(peers).join("lib");
-        lib.join(format!("libcrypto.{}", release.soname))
+        lib.join(release.library("libcrypto"))
     });
     files.filter(|file| file.exists()).collect()
 }
@@ -134,6 +88,17 @@ pub fn libraries(names: &[&str]) -> Result<Vec<PathBuf>> {
 }
 
 impl Release {
+    /// Returns OpenSSL's version, such as `3.5.5`.
+    fn version(&self) -> &'static str {
+        let (_, version) = self.source.version.split_once('+').unwrap_or_default();
+        version
+    }
+
+    /// Returns the name of a library's file, such as `libssl.so.3`.
+    fn library(&self, name: &str) -> String {
+        format!("{name}.so.{}", &self.version()[..1])
+    }
+
     /// Returns the release's directory: `bin/openssl`, `lib/` with libcrypto, libssl and the legacy provider, `include/`.
     fn folder(&self, peers: &Path) -> PathBuf {
         peers.join(format!("openssl-{}", self.name))
@@ -148,7 +113,7 @@ impl Release {
             .map_err(|error| format!("{}: {error}", peers.display()))?;
         let folder = self.folder(&peers);
         fetch::once(&folder, ("built", &self.stamped()), |work, made| {
-            println!("building OpenSSL {}, which takes minutes", self.version);
+            println!("building OpenSSL {}, which takes minutes", self.version());
             let source = fetch::source_of(&self.source, work)?.join("openssl");
             let build = work.join("openssl");
             files::copy(&source, &build)?;
@@ -157,7 +122,7 @@ impl Release {
             self.make(&build, &folder)?;
             self.install(&build, made)
         })?;
-        Ok(format!("OpenSSL {}: {}", self.version, folder.display()))
+        Ok(format!("OpenSSL {}: {}", self.version(), folder.display()))
     }
 
     /// Returns everything that the build depends on.
@@ -169,7 +134,7 @@ impl Release {
     }
 
     fn options(&self) -> Vec<&'static str> {
-        let is_known = |option: &&str| *option != NO_DOCS || !self.version.starts_with("3.0.");
+        let is_known = |option: &&str| *option != NO_DOCS || !self.version().starts_with("3.0.");
         OPTIONS.into_iter().filter(is_known).collect()
     }
 
@@ -201,8 +166,8 @@ impl Release {
         let modules = lib.join("ossl-modules");
         for (file, into) in [
             (PROGRAM.to_owned(), &bin),
-            (format!("libcrypto.{}", self.soname), &lib),
-            (format!("libssl.{}", self.soname), &lib),
+            (self.library("libcrypto"), &lib),
+            (self.library("libssl"), &lib),
             (LEGACY.to_owned(), &modules),
         ] {
             files::create_dir(into)?;
@@ -215,13 +180,13 @@ impl Release {
         let mut version = Command::new(bin.join("openssl"));
         version.arg("version").env("LD_LIBRARY_PATH", &lib);
         let version = tool::output(&mut version)?;
-        if version.split(' ').nth(1) == Some(self.version) {
+        if version.split(' ').nth(1) == Some(self.version()) {
             Ok(())
         } else {
             Err(format!(
                 "the program that was built is {}, not {}",
                 version.trim(),
-                self.version
+                self.version()
             ))
         }
     }
