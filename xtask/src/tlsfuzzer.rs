@@ -219,10 +219,11 @@ impl Suite {
     fn run(&self, conf: &Path) -> Result<Vec<Row>> {
         let mut rows = Vec::new();
         let client: &[&str] = &["-verify", "1", "-CAfile", "both.crt"];
-        for (more, scripts) in [(&[][..], &SERVERS[..]), (client, &CLIENTS[..])] {
+        let (servers, clients) = SCRIPTS.split_once("\n\n").unwrap_or((SCRIPTS, ""));
+        for (more, scripts) in [(&[][..], servers), (client, clients)] {
             let stock = Server::start(self, None, more)?;
             let provided = Server::start(self, Some(conf), more)?;
-            for line in scripts {
+            for line in scripts.lines() {
                 rows.push(self.compared(line, [&stock, &provided])?);
             }
         }
@@ -413,72 +414,8 @@ activate = 1
 default_properties = ?oarlock.accelerated=yes,?oarlock.keys=no
 ";
 
-/// Scripts with their options, without a client's certificate. A word after @ is a file.
-const SERVERS: [&str; 52] = [
-    "dhe-rsa-key-exchange",
-    "dhe-rsa-key-exchange-signatures",
-    "dhe-rsa-key-exchange-with-bad-messages",
-    "ecdhe-padded-shared-secret",
-    "ecdhe-rsa-key-exchange",
-    "ecdhe-rsa-key-exchange-with-bad-messages",
-    "ecdhe-rsa-key-share-random",
-    "ecdsa-sig-flexibility",
-    "extended-master-secret-extension",
-    "fuzzed-MAC",
-    "fuzzed-ciphertext",
-    "fuzzed-finished",
-    "fuzzed-padding",
-    "encrypt-then-mac",
-    "interleaved-CKE-with-CCS",
-    "message-duplication",
-    "message-skipping",
-    "no-mlkem-in-old-tls",
-    "point-extension",
-    "session-ticket-resumption",
-    "sessionID-resumption",
-    "sig-algs",
-    "signature-algorithms",
-    "truncating-of-finished",
-    "unsupported-curve-fallback",
-    "x25519",
-    "tls13-0rtt-garbage",
-    "tls13-conversation",
-    "tls13-connection-abort",
-    "tls13-count-tickets",
-    "tls13-crfg-curves",
-    "tls13-dhe-shared-secret-padding",
-    "tls13-ecdhe-curves",
-    "tls13-ecdsa-support",
-    "tls13-ffdhe-sanity",
-    "tls13-finished",
-    "tls13-finished-plaintext",
-    "tls13-hrr",
-    "tls13-keyshare-omitted",
-    "tls13-keyupdate",
-    "tls13-mlkem",
-    "tls13-no-unknown-groups",
-    "tls13-obsolete-curves",
-    "tls13-psk_dhe_ke --psk aa",
-    "tls13-psk_ke --psk aa",
-    "tls13-rsa-signatures",
-    "tls13-rsapss-signatures",
-    "tls13-serverhello-random",
-    "tls13-session-resumption",
-    "tls13-shuffled-extentions",
-    "tls13-signature-algorithms",
-    "tls13-unrecognised-groups",
-];
-/// With a client's certificate.
-const CLIENTS: [&str; 8] = [
-    "certificate-verify-malformed-sig -k @rsa.key -c @rsa.crt",
-    "certificate-verify -k @rsa.key -c @rsa.crt",
-    "certificate-verify-malformed -k @rsa.key -c @rsa.crt",
-    "ecdsa-in-certificate-verify -k @ec.key -c @ec.crt",
-    "rsa-pss-sigs-on-certificate-verify -k @rsa.key -c @rsa.crt",
-    "rsa-sigs-on-certificate-verify -k @rsa.key -c @rsa.crt",
-    "tls13-certificate-verify -k @rsa.key -c @rsa.crt",
-    "tls13-ecdsa-in-certificate-verify -k @ec.key -c @ec.crt",
-];
+/// Scripts with their options, first those without a client's certificate. A word after @ is a file.
+const SCRIPTS: &str = include_str!("tlsfuzzer/scripts.txt");
 
 #[cfg(test)]
 mod tests {

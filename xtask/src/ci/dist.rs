@@ -19,27 +19,10 @@ const SOURCES: [&str; 6] = [
 ];
 
 /// Uses the folder of the tarball, `$1`, from where it happens to be.
-const USE: &str = "set -eu\n\
-    prefix=$PWD/$1\n\
-    test -s \"$prefix/share/doc/oarlock/THIRD-PARTY-LICENSES.txt\"\n\
-    bash -n \"$prefix/share/bash-completion/completions/oarlock\"\n\
-    man --warnings -l \"$prefix/share/man/man1/oarlock.1\" | grep -q 'EXIT STATUS'\n\
-    grep -q \"ExecStart=/usr/local/bin/oarlock \" \"$prefix/lib/systemd/system/oarlock-serve.service\"\n\
-    export PKG_CONFIG_PATH=\"$prefix/lib/pkgconfig\"\n\
-    example=\"$prefix/share/doc/oarlock/examples/c/seed.c\"\n\
-    cc -o seed \"$example\" $(pkg-config --cflags --libs oarlock)\n\
-    LD_LIBRARY_PATH=\"$prefix/lib\" ./seed | grep -q '^[0-9a-f]\\{1598\\}$'\n\
-    cc -o seed \"$example\" $(pkg-config --cflags oarlock) -Wl,-Bstatic \\\n\
-        $(pkg-config --static --libs oarlock | sed 's/-loarlock/& -Wl,-Bdynamic/')\n\
-    ./seed | grep -q '^[0-9a-f]\\{1598\\}$'\n";
+const USE: &str = include_str!("use-tarball.sh");
 
 /// Uses what pip has installed.
-const USE_MODULE: &str = "import oarlock, oarlock.command, subprocess\n\
-    aead = oarlock.AESGCM(bytes(32))\n\
-    assert aead.decrypt(bytes(12), aead.encrypt(bytes(12), b'message')) == b'message'\n\
-    subprocess.run((oarlock.command.find_command(), '--version'), check=True)\n\
-    listed = subprocess.run(('openssl', 'list', '-providers'), env=oarlock.environment(), capture_output=True, text=True)\n\
-    assert 'oarlock' in listed.stdout, listed\n";
+const USE_MODULE: &str = include_str!("use-module.py");
 
 /// `make dist`: builds all below `target/dist`.
 pub fn build() -> Result<()> {

@@ -6,43 +6,9 @@ use std::process::Command;
 use crate::files;
 use crate::tool::{self, Result, cargo};
 
-/// Seconds of fuzzing for each of [`TARGETS`].
+/// Seconds of fuzzing for each target.
 const SECONDS: u32 = 60;
-const TARGETS: [&str; 33] = [
-    "ctr",
-    "prefetch",
-    "aead",
-    "contexts",
-    "rsa_keys",
-    "keys",
-    "kdf",
-    "hmac",
-    "ecdsa",
-    "key_shares",
-    "hybrid_keys",
-    "age",
-    "relay",
-    "requests",
-    "tenants",
-    "calibration",
-    "esp",
-    "srtp",
-    "tls",
-    "live",
-    "boards",
-    "capi",
-    "certificates",
-    "hybrid",
-    "openssl_enc",
-    "plugin",
-    "elf",
-    "openssl_conf",
-    "params",
-    "pkcs11",
-    "local",
-    "rewrap",
-    "token",
-];
+const TARGETS: &str = "fuzz/libfuzzer/fuzz_targets";
 const CARGO_FUZZ_VERSION: &str = "0.13.1";
 
 /// Runs the fuzzer. Sanitizers need unstable flags, which this enables in the stable compiler.
@@ -58,13 +24,15 @@ pub fn run(root: &Path, target: &Path) -> Result<()> {
                 .env("CARGO_TARGET_DIR", tools.join("build")),
         )?;
     }
-    for name in TARGETS {
+    for source in files::entries(&root.join(TARGETS))? {
+        let name = source.file_stem().unwrap_or_default();
         // The corpus is kept; a crash is written below fuzz/artifacts and named in the output.
         let corpus = target.join("fuzz-corpus").join(name);
         files::create_dir(&corpus)?;
         tool::status(
             Command::new(&program)
-                .args(["run", "--fuzz-dir", "fuzz/libfuzzer", name])
+                .args(["run", "--fuzz-dir", "fuzz/libfuzzer"])
+                .arg(name)
                 .arg(corpus)
                 .arg(root.join("fuzz/corpus").join(name))
                 .arg("--target-dir")

@@ -54,23 +54,7 @@ pub fn install_and_use(target: &Path, package: &Path) -> Result<()> {
 
 /// Encrypts a file with an installed command, finds the provider with it, and signs by the PKCS#11 module next to it.
 pub fn use_command(folder: &Path, command: &Path) -> Result<()> {
-    let script = "set -eu\n\
-        echo 'for one pair of eyes' >file\n\
-        \"$1\" keygen -o key 2> recipient\n\
-        \"$1\" encrypt -r \"$(grep -o 'age1[0-9a-z]*' recipient)\" file -o file.age\n\
-        \"$1\" decrypt -i key file.age -o again\n\
-        cmp file again\n\
-        \"$1\" run -- openssl list -providers | grep -q oarlock\n\
-        prefix=$(dirname \"$(dirname \"$1\")\")\n\
-        mkdir keys\n\
-        openssl genpkey -quiet -algorithm RSA -out keys/rsa.pem\n\
-        printf '[[token]]\\nlabel = \"files\"\\nkeys = \"%s/keys\"\\n' \"$PWD\" >pkcs11.toml\n\
-        export OARLOCK_PKCS11_CONFIG=$PWD/pkcs11.toml\n\
-        pkcs11-tool --module \"$prefix/lib/oarlock/liboarlock_pkcs11.so\" --sign --mechanism SHA256-RSA-PKCS \\\n\
-            --label rsa --input-file file --output-file signature\n\
-        openssl pkey -in keys/rsa.pem -pubout -out public\n\
-        openssl dgst -sha256 -verify public -signature signature file\n\
-        rm -r file file.age key again recipient keys pkcs11.toml signature public\n";
+    let script = include_str!("use-command.sh");
     let mut shell = Command::new("bash");
     shell.args(["-c", script, "bash"]).arg(command);
     tool::status(shell.current_dir(folder).env_remove("OARLOCK_PROVIDER"))
@@ -79,18 +63,7 @@ pub fn use_command(folder: &Path, command: &Path) -> Result<()> {
 /// Uses every part of the package as a user would.
 fn use_it(root: &Path) -> Result<()> {
     use_command(root, &root.join("usr/bin/oarlock"))?;
-    let script = "set -eu\n\
-        gzip -dc usr/share/man/man1/oarlock.1.gz | grep -q 'EXIT STATUS'\n\
-        bash -n usr/share/bash-completion/completions/oarlock\n\
-        export PKG_CONFIG_PATH=\"$PWD/usr/lib/pkgconfig\" PKG_CONFIG_SYSROOT_DIR=\"$PWD\"\n\
-        cc -o seed usr/share/doc/oarlock/examples/c/seed.c $(pkg-config --cflags --libs oarlock)\n\
-        LD_LIBRARY_PATH=usr/lib ./seed | grep -q '^[0-9a-f]\\{1598\\}$'\n\
-        cc -o seed usr/share/doc/oarlock/examples/c/seed.c $(pkg-config --cflags oarlock) \\\n\
-            -Wl,-Bstatic -Lusr/lib $(pkg-config --static --libs-only-l oarlock | sed 's/-loarlock/& -Wl,-Bdynamic/')\n\
-        ./seed | grep -q '^[0-9a-f]\\{1598\\}$'\n\
-        gzip -dc usr/share/man/man3/oarlock_aead_open.3.gz | man --no-hyphenation --warnings -l - > page\n\
-        grep -q OARLOCK_E_AUTHENTICATION page\n\
-        rm seed page\n";
+    let script = include_str!("use-package.sh");
     let mut shell = Command::new("bash");
     tool::status(shell.args(["-c", script]).current_dir(root))
 }
