@@ -47,8 +47,7 @@ usage: cargo xtask COMMAND
   offers         measure the OpenSSL provider against OpenSSL's ciphers, under the mask of each
                  CPU class, and write the ratios by which it offers them; `offers AC FILE` does it
                  for these classes and this libcrypto alone
-  words          check the prose of documents, comments and messages; with --record lower the
-                 counts of xtask/words.txt, with `--list PACKAGE` print the places of one package
+  words          check the prose of documents, comments and messages
   wheel          build the Python package for every distribution with glibc 2.28; with --test pack what
                  `cargo build --workspace` made, and test it
   dist           build what a release publishes into target/dist; with --test pack the programs that
@@ -80,8 +79,6 @@ fn main() -> ExitCode {
         ["plan"] => plan::run(),
         ["offers", ref arguments @ ..] => offers::run(arguments),
         ["words"] => words::run(),
-        ["words", "--record"] => words::record(),
-        ["words", "--list", package] => words::list(package),
         ["packages", ref names @ ..] => packages::run(names),
         ["wheel"] => ci::wheel::build(),
         ["wheel", "--test"] => ci::wheel::test_alone(),

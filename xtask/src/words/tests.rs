@@ -21,14 +21,3 @@ fn a_doc_comment_that_begins_without_its_subject_is_found() {
     let lines: Vec<usize> = source(text).iter().map(|(line, _)| *line).collect();
     assert_eq!(lines, [1, 7]);
 }
-
-#[test]
-fn places_are_counted_by_package() {
-    let found = vec![
-        ("a".to_owned(), String::new()),
-        (String::new(), String::new()),
-        ("a".to_owned(), String::new()),
-    ];
-    assert_eq!(counts(&found), BTreeMap::from([("a".to_owned(), 2)]));
-    assert_eq!(total(&counts(&found)), 2);
-}
