@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use self::programs::{Programs, Variable};
 use self::report::Report;
-use crate::tool::{self, Metadata, Result, cargo};
+use crate::tool::{self, Result, cargo};
 use crate::{constant_time, openssl_peers, peers, processor, proto, structure, vectors, words};
 
 /// Features that are hidden from the tests, so that they also cover lower CPU classes.
@@ -86,12 +86,12 @@ const OF_ANY_OPENSSL: [&str; 20] = [
 ];
 
 /// Runs the short form: at most 15 minutes on two cores from an empty target directory.
-pub fn run() -> Result<()> {
-    let mut run = Run::new()?;
-    let programs = run.checks_and_build()?;
-    run.step("test vectors", |_| vectors::run())?;
+pub fn run(root: &Path, target: &Path) -> Result<()> {
+    let mut run = Run::default();
+    let programs = run.checks_and_build(root)?;
+    run.step("test vectors", |_| vectors::run(target))?;
     run.step("age, which the tests exchange files with", |_| {
-        peers::run_age()
+        peers::run_age(target)
     })?;
     let [below @ .., provider] = CPU_PACKAGES;
     // The rest of the provider's tests start programs, which take minutes.
@@ -100,8 +100,6 @@ pub fn run() -> Result<()> {
     let masked = masked.and(programs.of(&[provider]).only(those));
     let masked = masked.with(mask(next_class_down()?));
     let all = programs.leaving(LEFT)?.and(masked);
-    let metadata = Metadata::load()?;
-    let (root, target) = (&metadata.workspace_root, &metadata.target_directory);
     run.step(
         "tests, those of the next lower class of CPUs, and the Python package",
         // The package's tests mostly wait.
@@ -117,19 +115,17 @@ pub fn run() -> Result<()> {
 }
 
 /// Runs the long form, at most 60 minutes: before each release, and after changes to what it covers.
-pub fn run_long() -> Result<()> {
-    let mut run = Run::new()?;
-    let programs = run.checks_and_build()?;
+pub fn run_long(root: &Path, target: &Path) -> Result<()> {
+    let mut run = Run::default();
+    let programs = run.checks_and_build(root)?;
     let unoptimized = run.step("build of kernels without optimization", |_| {
         Programs::build_unoptimized()
     })?;
-    run.step("test vectors", |_| vectors::run())?;
+    run.step("test vectors", |_| vectors::run(target))?;
     run.step("age and rage, which the tests exchange files with", |_| {
-        peers::run_age()?;
-        peers::run_rage()
+        peers::run_age(target)?;
+        peers::run_rage(target)
     })?;
-    let metadata = Metadata::load()?;
-    let (root, target) = (&metadata.workspace_root, &metadata.target_directory);
     let benchmark = run.step("build of the benchmark", |_| Programs::build_bench(root))?;
     run.step("formatting and lints of the benchmark", |_| {
         bench::check(root)
@@ -144,8 +140,8 @@ pub fn run_long() -> Result<()> {
         all = all.and(programs.of(&CPU_PACKAGES).with(mask(hidden)));
     }
     let openssl = run.step("the newest OpenSSL 3.0, and others", |_| {
-        let newest = peers::newest_openssl()?;
-        Ok((newest, openssl_peers::libraries(&OTHER_OPENSSL)?))
+        let newest = peers::newest_openssl(target)?;
+        Ok((newest, openssl_peers::libraries(target, &OTHER_OPENSSL)?))
     })?;
     let (newest, others) = openssl;
     let provider = programs.of(&["oarlock-provider"]);
@@ -176,7 +172,7 @@ pub fn run_long() -> Result<()> {
         constant_time::look(root, target)
     })?;
     run.step("generated code of the protocol", |report| {
-        report::shown(&mut proto::test(&metadata), report)
+        report::shown(&mut proto::test(root, target), report)
     })?;
     run.step("Debian package", |_| package::check(root, target))?;
     run.step("Python package for other distributions", |report| {
@@ -210,26 +206,20 @@ fn mask(hidden: &str) -> Variable<'_> {
 }
 
 /// The run so far.
+#[derive(Default)]
 struct Run {
     report: Report,
     seconds: Vec<(String, f64)>,
 }
 
 impl Run {
-    fn new() -> Result<Self> {
-        Ok(Self {
-            report: Report::default(),
-            seconds: Vec::new(),
-        })
-    }
-
     /// Runs the common first steps. Returns the test programs.
-    fn checks_and_build(&mut self) -> Result<Programs> {
+    fn checks_and_build(&mut self, root: &Path) -> Result<Programs> {
         self.step("formatting", |_| {
             tool::status(cargo().args(["fmt", "--all", "--check"]))
         })?;
         self.step("structure", |_| structure::run())?;
-        self.step("words", |_| words::run())?;
+        self.step("words", |_| words::run(root))?;
         let programs = self.step("build", |_| Programs::build())?;
         self.step("lints", |_| tool::status(&mut lints()))?;
         self.step("lints of what `make run` builds first", |_| {

@@ -14,12 +14,11 @@ use std::path::Path;
 use self::boxes::{Cipher, SBox};
 use self::gate::Gate;
 use crate::files::{self, Generated};
-use crate::tool::{Metadata, Result};
+use crate::tool::Result;
 
 /// Writes the code.
-pub fn run() -> Result<()> {
-    let root = Metadata::load()?.workspace_root;
-    files::generate(&root, &generated(&root)?)
+pub fn run(root: &Path) -> Result<()> {
+    files::generate(root, &generated(root)?)
 }
 
 /// Fails unless the code is what this program would write.

@@ -3,12 +3,11 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::tool::{self, Metadata, Result, cargo_in_bench};
+use crate::tool::{self, Result, cargo_in_bench};
 
 /// Runs the whole measurement with a release build.
-pub fn run(options: &[&str]) -> Result<()> {
-    let root = Metadata::load()?.workspace_root;
-    tool::status(timing(&root).arg("--release").arg("--").args(options))
+pub fn run(root: &Path, options: &[&str]) -> Result<()> {
+    tool::status(timing(root).arg("--release").arg("--").args(options))
 }
 
 /// Checks that oarlock-timing runs and finds the control that leaks. It judges no kernel, so it needs little time. The build

@@ -20,16 +20,11 @@ use std::path::Path;
 
 use self::assembly::{Assembly, Place, Selection, Zmm, emit};
 use crate::files::{self, Generated};
-use crate::tool::{Metadata, Result};
+use crate::tool::Result;
 
 /// Writes the files.
-pub fn run() -> Result<()> {
-    files::generate(&Metadata::load()?.workspace_root, &generated())
-}
-
-/// `--check`: see [`check`].
-pub fn check_all() -> Result<()> {
-    check(&Metadata::load()?.workspace_root)
+pub fn run(root: &Path) -> Result<()> {
+    files::generate(root, &generated())
 }
 
 /// Fails unless the files are what this program would write.

@@ -29,6 +29,8 @@ mod words;
 
 use std::process::ExitCode;
 
+use self::tool::{Metadata, Result};
+
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
@@ -68,51 +70,56 @@ usage: cargo xtask COMMAND
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let result = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["ci"] => ci::run(),
-        ["ci", "--long"] => ci::run_long(),
-        ["package"] => tool::Metadata::load().and_then(|metadata| {
-            ci::package::check(&metadata.workspace_root, &metadata.target_directory)
-        }),
-        ["structure"] => structure::run(),
-        ["vectors"] => vectors::run(),
-        ["plan"] => plan::run(),
-        ["offers", ref arguments @ ..] => offers::run(arguments),
-        ["words"] => words::run(),
-        ["packages", ref names @ ..] => packages::run(names),
-        ["wheel"] => ci::wheel::build(),
-        ["wheel", "--test"] => ci::wheel::test_alone(),
-        ["dist"] => ci::dist::build(),
-        ["dist", "--test"] => ci::dist::check_alone(),
-        ["performance"] => performance::run(),
-        ["performance", "--all"] => performance::print_all(),
-        ["kernels"] => kernels::run(),
-        ["kernels", "--check"] => kernels::check_all(),
-        ["circuits"] => circuits::run(),
-        ["proto"] => proto::run(),
-        ["peers"] => peers::run(),
-        ["peers", "age"] => peers::run_age(),
-        ["peers", "rage"] => peers::run_rage(),
-        ["peers", "boringssl"] => peers::run_boringssl(),
-        ["peers", "openssl", ref names @ ..] => openssl_peers::libraries(names).map(drop),
-        ["peers", "tokens"] => peers::run_tokens(),
-        ["tlsfuzzer"] => tlsfuzzer::run(None),
-        ["tlsfuzzer", folder] => tlsfuzzer::run(Some(folder)),
-        ["constant-time", ref options @ ..] => constant_time::run(options),
-        [] | ["help" | "--help" | "-h"] => {
-            println!("{USAGE}");
-            Ok(())
-        }
-        _ => Err(format!(
-            "unknown command {:?}: see `cargo xtask help`",
-            words.join(" ")
-        )),
-    };
-    match result {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match run(&words) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("xtask: {error}");
             ExitCode::FAILURE
         }
+    }
+}
+
+fn run(words: &[&str]) -> Result<()> {
+    if let [] | ["help" | "--help" | "-h"] = words {
+        println!("{USAGE}");
+        return Ok(());
+    }
+    let metadata = Metadata::load()?;
+    let (root, target) = (&metadata.workspace_root, &metadata.target_directory);
+    match *words {
+        ["ci"] => ci::run(root, target),
+        ["ci", "--long"] => ci::run_long(root, target),
+        ["package"] => ci::package::check(root, target),
+        ["structure"] => structure::run(),
+        ["vectors"] => vectors::run(target),
+        ["plan"] => plan::run(root, target),
+        ["offers", ref arguments @ ..] => offers::run(root, target, arguments),
+        ["words"] => words::run(root),
+        ["packages", "--page"] => packages::write_page(root, target),
+        ["packages", ref names @ ..] => packages::run(root, target, names),
+        ["wheel"] => ci::wheel::build(root, target),
+        ["wheel", "--test"] => ci::wheel::test_alone(root, target),
+        ["dist"] => ci::dist::build(root, target),
+        ["dist", "--test"] => ci::dist::check(root, target),
+        ["performance"] => performance::run(root),
+        ["performance", "--all"] => performance::print_all(root),
+        ["kernels"] => kernels::run(root),
+        ["kernels", "--check"] => kernels::check(root),
+        ["circuits"] => circuits::run(root),
+        ["proto"] => proto::run(root, target),
+        ["peers"] => peers::run(root, target),
+        ["peers", "age"] => peers::run_age(target),
+        ["peers", "rage"] => peers::run_rage(target),
+        ["peers", "boringssl"] => peers::run_boringssl(root, target),
+        ["peers", "openssl", ref names @ ..] => openssl_peers::libraries(target, names).map(drop),
+        ["peers", "tokens"] => peers::run_tokens(root, target),
+        ["tlsfuzzer"] => tlsfuzzer::run(root, target, None),
+        ["tlsfuzzer", folder] => tlsfuzzer::run(root, target, Some(folder)),
+        ["constant-time", ref options @ ..] => constant_time::run(root, options),
+        _ => Err(format!(
+            "unknown command {:?}: see `cargo xtask help`",
+            words.join(" ")
+        )),
     }
 }

@@ -16,7 +16,7 @@ use crate::cpu_mask;
 use crate::families::{Family, RATIOS};
 use crate::openssl_peers;
 use crate::processor::Cpu;
-use crate::tool::{self, Metadata, Result, cargo};
+use crate::tool::{self, Result, cargo};
 
 /// Calibrations of each class and library, in case the machine is busy during one.
 const RUNS: usize = 3;
@@ -64,13 +64,11 @@ const CLASSES: [Class; 4] = [
 
 /// Runs with class letters in `classes`, and libcrypto files. By default: all classes, with the machine's own library and
 /// the benchmark's peers that `cargo xtask peers openssl` has built.
-pub fn run(arguments: &[&str]) -> Result<()> {
-    let metadata = Metadata::load()?;
-    let (mut family, path) = Family::find(&metadata.workspace_root, RATIOS, &Cpu::read()?)?;
+pub fn run(root: &Path, target: &Path, arguments: &[&str]) -> Result<()> {
+    let (mut family, path) = Family::find(root, RATIOS, &Cpu::read()?)?;
     println!("building the command and the provider");
     let build = ["build", "--release", "--package", "oarlock-cli"];
     tool::output(cargo().args(build).args(["--package", "oarlock-provider"]))?;
-    let target = &metadata.target_directory;
     let program = target.join("release/oarlock");
     let (letters, libraries): (Vec<&str>, Vec<&str>) =
         arguments.iter().partition(|argument| is_classes(argument));

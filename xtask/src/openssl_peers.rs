@@ -9,7 +9,7 @@ use std::process::Command;
 
 use crate::fetch::{self, Crate};
 use crate::files;
-use crate::tool::{self, Metadata, Result};
+use crate::tool::{self, Result};
 
 /// A release, built as shared libraries with their program.
 pub struct Release {
@@ -63,7 +63,7 @@ pub fn built(peers: &Path) -> Vec<PathBuf> {
 }
 
 /// Builds the releases with these names unless they are there; without names, the peers. Returns the library directories.
-pub fn libraries(names: &[&str]) -> Result<Vec<PathBuf>> {
+pub fn libraries(target: &Path, names: &[&str]) -> Result<Vec<PathBuf>> {
     let known = || PEERS.iter().chain(&HOSTS);
     let mut chosen: Vec<&Release> = PEERS.iter().collect();
     if !names.is_empty() {
@@ -77,7 +77,7 @@ pub fn libraries(names: &[&str]) -> Result<Vec<PathBuf>> {
         };
         chosen = names.iter().map(named).collect::<Result<_>>()?;
     }
-    let peers = Metadata::load()?.target_directory.join("peers");
+    let peers = target.join("peers");
     chosen
         .into_iter()
         .map(|release| {

@@ -14,31 +14,27 @@ mod table;
 mod tree;
 
 use std::fs;
+use std::path::Path;
 
 use self::outcome::Outcome;
 use self::table::Package;
 use self::tree::{Place, Tree};
 use crate::files;
 use crate::processor;
-use crate::tool::{self, Metadata, Result, cargo};
+use crate::tool::{self, Result, cargo};
 
-/// Runs the tests of the packages of these names, or of all, and writes the page. With `--page` it only writes the page.
-pub fn run(names: &[&str]) -> Result<()> {
-    if names == ["--page"] {
-        let metadata = Metadata::load()?;
-        return write_page(&Place::of(&metadata), &metadata);
-    }
+/// Runs the tests of the packages of these names, or of all, and writes the page.
+pub fn run(root: &Path, target: &Path, names: &[&str]) -> Result<()> {
     if !tool::is_root() {
         return Err(
             "the tests need a root of their own, which root can make: run this as root".into(),
         );
     }
-    let metadata = Metadata::load()?;
-    let packages = table::packages(&metadata.workspace_root, names)?;
+    let packages = table::packages(root, names)?;
     let mut build = cargo();
     build.args(["build", "--release", "--locked"]);
     tool::status(build.args(["--package", "oarlock-cli", "--package", "oarlock-provider"]))?;
-    let place = Place::new(&metadata)?;
+    let place = Place::new(root, target)?;
     let mut faults = Vec::new();
     for package in &packages {
         match one(&place, package) {
@@ -52,7 +48,7 @@ pub fn run(names: &[&str]) -> Result<()> {
             Err(error) => faults.push(error),
         }
     }
-    write_page(&place, &metadata)?;
+    write_page(root, target)?;
     if faults.is_empty() {
         return Ok(());
     }
@@ -80,9 +76,10 @@ fn one(place: &Place, package: &Package) -> Result<Vec<String>> {
 }
 
 /// Writes the page of all results that there are, of this run or an earlier one.
-fn write_page(place: &Place, metadata: &Metadata) -> Result<()> {
+pub fn write_page(root: &Path, target: &Path) -> Result<()> {
+    let place = Place::of(root, target);
     let mut packages = Vec::new();
-    for package in table::packages(&metadata.workspace_root, &[])? {
+    for package in table::packages(root, &[])? {
         let path = place.results(&package.name);
         let outcome = match fs::read_to_string(&path) {
             Ok(text) => {
@@ -93,7 +90,7 @@ fn write_page(place: &Place, metadata: &Metadata) -> Result<()> {
         };
         packages.push((package, outcome));
     }
-    let path = metadata.workspace_root.join("docs/internals/packages.md");
+    let path = root.join("docs/internals/packages.md");
     let before = fs::read_to_string(&path).unwrap_or_default();
     files::write(&path, page::page(&packages, &before))
 }

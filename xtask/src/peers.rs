@@ -10,21 +10,20 @@ use crate::files;
 use crate::openssl_peers;
 use crate::shim::shared;
 use crate::tokens::kryoptic;
-use crate::tool::{self, Metadata, Result};
+use crate::tool::{self, Result};
 
-pub fn run() -> Result<()> {
-    let metadata = Metadata::load()?;
-    let peers = metadata.target_directory.join("peers");
+pub fn run(root: &Path, target: &Path) -> Result<()> {
+    let peers = target.join("peers");
     files::create_dir(&peers)?;
 
     let results = [
-        ("ipsec-mb", ipsec_mb(&metadata.workspace_root, &peers)),
-        ("crypto-mb", crypto_mb(&metadata.workspace_root, &peers)),
-        ("age", age_peers::age(&metadata.target_directory)),
-        ("rage", age_peers::rage(&metadata.target_directory)),
+        ("ipsec-mb", ipsec_mb(root, &peers)),
+        ("crypto-mb", crypto_mb(root, &peers)),
+        ("age", age_peers::age(target)),
+        ("rage", age_peers::rage(target)),
         ("openssl", openssl_peers::all(&peers)),
-        ("gpg", gpg(&metadata.workspace_root)),
-        ("boringssl", boringssl(&metadata.workspace_root, &peers)),
+        ("gpg", gpg(root)),
+        ("boringssl", boringssl(root, &peers)),
         ("kryoptic", kryoptic(&peers)),
     ];
     let mut missing = Vec::new();
@@ -48,40 +47,38 @@ pub fn run() -> Result<()> {
 }
 
 /// Builds the peers that token tests use if they are installed.
-pub fn run_tokens() -> Result<()> {
-    let metadata = Metadata::load()?;
-    packages(&metadata.workspace_root, "tokens")?;
-    println!("{}", kryoptic(&metadata.target_directory.join("peers"))?);
+pub fn run_tokens(root: &Path, target: &Path) -> Result<()> {
+    packages(root, "tokens")?;
+    println!("{}", kryoptic(&target.join("peers"))?);
     Ok(())
 }
 
 /// Builds BoringSSL alone, for the benchmark.
-pub fn run_boringssl() -> Result<()> {
-    let metadata = Metadata::load()?;
-    packages(&metadata.workspace_root, "boringssl")?;
-    let peers = metadata.target_directory.join("peers");
+pub fn run_boringssl(root: &Path, target: &Path) -> Result<()> {
+    packages(root, "boringssl")?;
+    let peers = target.join("peers");
     files::create_dir(&peers)?;
-    println!("{}", boringssl(&metadata.workspace_root, &peers)?);
+    println!("{}", boringssl(root, &peers)?);
     Ok(())
 }
 
 /// Builds the age that tests exchange files with.
-pub fn run_age() -> Result<()> {
-    println!("{}", age_peers::age(&Metadata::load()?.target_directory)?);
+pub fn run_age(target: &Path) -> Result<()> {
+    println!("{}", age_peers::age(target)?);
     Ok(())
 }
 
 /// Builds the rage that tests exchange files with if it is installed.
-pub fn run_rage() -> Result<()> {
-    println!("{}", age_peers::rage(&Metadata::load()?.target_directory)?);
+pub fn run_rage(target: &Path) -> Result<()> {
+    println!("{}", age_peers::rage(target)?);
     Ok(())
 }
 
 /// Returns a directory with the newest libcrypto and libssl of the machine's package index, for programs linked with the
 /// installed ones.
-pub fn newest_openssl() -> Result<PathBuf> {
+pub fn newest_openssl(target: &Path) -> Result<PathBuf> {
     const PACKAGE: &str = "libssl3";
-    let folder = Metadata::load()?.target_directory.join("peers/libssl");
+    let folder = target.join("peers/libssl");
     // The previous run's version may be outdated.
     files::remove_dir(&folder)?;
     let deb = download_deb(PACKAGE, &folder)?;

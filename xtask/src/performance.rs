@@ -21,21 +21,19 @@ use std::path::Path;
 use self::class::{CLASSES, Class};
 use self::record::Record;
 use crate::files;
-use crate::tool::{Metadata, Result};
+use crate::tool::Result;
 
 /// Writes the page.
-pub fn run() -> Result<()> {
-    let root = Metadata::load()?.workspace_root;
-    let text = page(&root)?;
+pub fn run(root: &Path) -> Result<()> {
+    let text = page(root)?;
     files::write(&root.join(PAGE), text)?;
     println!("{PAGE} is written: commit it with the records");
     Ok(())
 }
 
 /// Prints every record.
-pub fn print_all() -> Result<()> {
-    let root = Metadata::load()?.workspace_root;
-    print!("{}", generated(&records(&root)?));
+pub fn print_all(root: &Path) -> Result<()> {
+    print!("{}", generated(&records(root)?));
     Ok(())
 }
 

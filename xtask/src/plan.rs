@@ -12,7 +12,7 @@ use serde::Deserialize;
 use crate::cpu_mask;
 use crate::families::{COSTS, Family};
 use crate::processor::Cpu;
-use crate::tool::{self, Metadata, Result, cargo};
+use crate::tool::{self, Result, cargo};
 
 /// Features that no backend is named after: hiding them measures the same backend again, or another kernel under its name.
 const NO_CIPHER: [&str; 3] = ["ifma", "fma", "apart"];
@@ -21,13 +21,12 @@ const BASE: &str = "ssse3";
 /// Runs of every mask, in case the machine is busy during one.
 const RUNS: usize = 7;
 
-pub fn run() -> Result<()> {
-    let metadata = Metadata::load()?;
-    let (mut family, path) = Family::find(&metadata.workspace_root, COSTS, &Cpu::read()?)?;
+pub fn run(root: &Path, target: &Path) -> Result<()> {
+    let (mut family, path) = Family::find(root, COSTS, &Cpu::read()?)?;
     println!("building the command");
     tool::output(cargo().args(["build", "--release", "--package", "oarlock-cli"]))?;
-    let program = metadata.target_directory.join("release/oarlock");
-    let caches = metadata.target_directory.join("plan");
+    let program = target.join("release/oarlock");
+    let caches = target.join("plan");
     let whole = calibrate(&program, &caches, "")?;
     let makes_a_difference = |name: &&String| !NO_CIPHER.contains(&name.as_str());
     let features = whole.features.iter().filter(makes_a_difference);

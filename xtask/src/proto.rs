@@ -9,19 +9,17 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::files;
-use crate::tool::{self, Metadata, Result, cargo};
+use crate::tool::{self, Result, cargo};
 
 const SOURCE: &str = "crates/net/proto/oarlock/v1/cryptoserver.proto";
 const CODE: &str = "crates/net/src/proto/generated.rs";
 const DESCRIPTORS: &str = "crates/net/src/proto/cryptoserver.binpb";
 
 /// Writes the files.
-pub fn run() -> Result<()> {
-    let metadata = Metadata::load()?;
-    let root = metadata.workspace_root.as_path();
-    let folder = metadata.target_directory.join("generated");
+pub fn run(root: &Path, target: &Path) -> Result<()> {
+    let folder = target.join("generated");
     files::create_dir(&folder)?;
-    tool::status(generator(&metadata, "run").arg("--").arg(&folder))?;
+    tool::status(generator(root, target, "run").arg("--").arg(&folder))?;
     let code = read(&folder.join("generated.rs"))?;
     let descriptors = read(&folder.join("cryptoserver.binpb"))?;
     let first = first_line(&read(&root.join(SOURCE))?, &code, &descriptors);
@@ -33,8 +31,8 @@ pub fn run() -> Result<()> {
 }
 
 /// Returns the command that compares the files with the generator's output.
-pub fn test(metadata: &Metadata) -> Command {
-    generator(metadata, "test")
+pub fn test(root: &Path, target: &Path) -> Command {
+    generator(root, target, "test")
 }
 
 /// Checks that the files were written from the current .proto file and not changed since.
@@ -54,12 +52,12 @@ pub fn check(root: &Path) -> Result<()> {
     }
 }
 
-fn generator(metadata: &Metadata, verb: &str) -> Command {
+fn generator(root: &Path, target: &Path, verb: &str) -> Command {
     let mut command = cargo();
     command
         .args([verb, "--locked", "--manifest-path"])
-        .arg(metadata.workspace_root.join("xtask/proto/Cargo.toml"))
-        .env("CARGO_TARGET_DIR", metadata.target_directory.join("proto"));
+        .arg(root.join("xtask/proto/Cargo.toml"))
+        .env("CARGO_TARGET_DIR", target.join("proto"));
     command
 }
 

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use crate::fetch::{self, Wheel};
 use crate::files;
 use crate::openssl_peers;
-use crate::tool::{self, Metadata, Result, cargo};
+use crate::tool::{self, Result, cargo};
 
 const SOURCE: &str = "https://github.com/tlsfuzzer/tlsfuzzer";
 const COMMIT: &str = "14555fe211456c46deccc4b2d94751dbd894aece";
@@ -52,9 +52,8 @@ const SEEDED: &str = "import random, runpy, sys; random.seed(7); del sys.argv[0]
                       runpy.run_path(sys.argv[0], run_name='__main__')";
 
 /// Runs all of it with the source in `folder`; without one it is cloned. Writes the page.
-pub fn run(folder: Option<&str>) -> Result<()> {
-    let metadata = Metadata::load()?;
-    let place = metadata.target_directory.join("tlsfuzzer");
+pub fn run(root: &Path, target: &Path, folder: Option<&str>) -> Result<()> {
+    let place = target.join("tlsfuzzer");
     files::create_dir(&place)?;
     let source = match folder {
         Some(folder) => PathBuf::from(folder),
@@ -70,16 +69,14 @@ pub fn run(folder: Option<&str>) -> Result<()> {
     let mut build = cargo();
     build.args(["build", "--release", "--locked", "-p", "oarlock-cli"]);
     tool::status(build.args(["-p", "oarlock-provider"]))?;
-    let module = metadata
-        .target_directory
-        .join("release/liboarlock_provider.so");
+    let module = target.join("release/liboarlock_provider.so");
     let conf = place.join("openssl.cnf");
     files::write(
         &conf,
         CONFIGURATION.replace("MODULE", &module.display().to_string()),
     )?;
     certificates(&place)?;
-    let newest = openssl_peers::libraries(&["4.0"])?.remove(0);
+    let newest = openssl_peers::libraries(target, &["4.0"])?.remove(0);
     let suite = |libraries| Suite {
         place: place.clone(),
         source: source.clone(),
@@ -110,7 +107,7 @@ pub fn run(folder: Option<&str>) -> Result<()> {
     let minutes = began.elapsed().as_secs().div_ceil(60);
     let openssl = openssl.split(" (").next().unwrap_or_default();
     let run = [date.trim(), openssl.trim(), &minutes.to_string()].map(str::to_owned);
-    let path = metadata.workspace_root.join("docs/internals/tlsfuzzer.md");
+    let path = root.join("docs/internals/tlsfuzzer.md");
     files::write(&path, page(&tables, &run))?;
     let faults: Vec<_> = tables
         .iter()

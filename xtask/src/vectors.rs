@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::fetch::{self, Wheel};
 use crate::go::{self, Go, Module};
-use crate::tool::{self, Metadata, Result};
+use crate::tool::{self, Result};
 
 const CRYPTOGRAPHY: Wheel = Wheel {
     name: "cryptography-vectors",
@@ -48,12 +48,11 @@ const ACVP: Module = Module {
     sum: "h1:W9bTdyWTJoakpzDOLR5BNKaGjYAmoaJOioBztGGWI98=",
 };
 
-pub fn run() -> Result<()> {
-    let target = Metadata::load()?.target_directory;
+pub fn run(target: &Path) -> Result<()> {
     let folder = target.join("vectors");
     let fetched = fetch::wheel(&CRYPTOGRAPHY, &folder)?;
     say(CRYPTOGRAPHY.name, CRYPTOGRAPHY.version, fetched, &folder);
-    let go = Go::find(&target)?;
+    let go = Go::find(target)?;
     // All modules share the directory of the first, which a newer version of it replaces as a whole.
     for (module, files, name) in [
         (&AGE, "testdata", "cctv-age"),

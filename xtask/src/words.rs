@@ -7,8 +7,10 @@ mod prose;
 #[cfg(test)]
 mod tests;
 
+use std::path::Path;
+
 use crate::files;
-use crate::tool::{Metadata, Result};
+use crate::tool::Result;
 
 /// The words, each with its replacements.
 const WORDS: &[(&str, &str)] = &[
@@ -33,11 +35,10 @@ const ENDINGS: &[&str] = &[
 const FOLDERS: &[&str] = &["scripts"];
 
 /// Fails if a text has one of the words, and prints where.
-pub fn run() -> Result<()> {
-    let root = Metadata::load()?.workspace_root;
+pub fn run(root: &Path) -> Result<()> {
     let (mut texts, mut faults) = (0, 0);
-    for path in files::of_repository(&root)? {
-        let name = path.strip_prefix(&root).unwrap_or(&path).to_string_lossy();
+    for path in files::of_repository(root)? {
+        let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy();
         let last = path.file_name().unwrap_or_default().to_string_lossy();
         let ending = last.rsplit_once('.').map_or("", |(_, ending)| ending);
         let is_below = |folder: &&str| name.starts_with(&format!("{folder}/"));

@@ -25,13 +25,11 @@ const USE: &str = include_str!("use-tarball.sh");
 const USE_MODULE: &str = include_str!("use-module.py");
 
 /// `make dist`: builds all below `target/dist`.
-pub fn build() -> Result<()> {
-    let metadata = tool::Metadata::load()?;
-    let (root, target) = (&metadata.workspace_root, &metadata.target_directory);
+pub fn build(root: &Path, target: &Path) -> Result<()> {
     tool::status(&mut packer(root, target, &[])?)
 }
 
-/// Packs what the wheel for other distributions was built from, and tests it. The wheel has been tested.
+/// `cargo xtask dist --test`: packs what the wheel for other distributions was built from, and tests it. The wheel has been tested.
 pub fn check(root: &Path, target: &Path) -> Result<()> {
     tool::status(&mut packer(root, target, &["--compiled"])?)?;
     let dist = target.join("dist");
@@ -50,12 +48,6 @@ pub fn check(root: &Path, target: &Path) -> Result<()> {
         return Err("the wheel has no THIRD-PARTY-LICENSES.txt".to_owned());
     }
     package::install_and_use(target, &only(&dist, ".deb")?)
-}
-
-/// `cargo xtask dist --test`: what [`check`] does, alone.
-pub fn check_alone() -> Result<()> {
-    let metadata = tool::Metadata::load()?;
-    check(&metadata.workspace_root, &metadata.target_directory)
 }
 
 /// Returns the command that fills `target/dist`.

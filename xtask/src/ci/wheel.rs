@@ -43,14 +43,9 @@ pub fn check_portable(root: &Path, target: &Path, report: &mut Report) -> Result
 }
 
 /// `cargo xtask wheel --test`: what [`check`] does, alone.
-pub fn test_alone() -> Result<()> {
-    let metadata = tool::Metadata::load()?;
+pub fn test_alone(root: &Path, target: &Path) -> Result<()> {
     let mut report = Report::default();
-    check(
-        &metadata.workspace_root,
-        &metadata.target_directory,
-        &mut report,
-    )?;
+    check(root, target, &mut report)?;
     report.check()?;
     println!("{}", report.totals());
     Ok(())
@@ -58,9 +53,7 @@ pub fn test_alone() -> Result<()> {
 
 /// `make wheel`: builds the wheel for other distributions below `target/wheel/dist`, and installs it into
 /// `target/wheel/measured` for the benchmark.
-pub fn build() -> Result<()> {
-    let metadata = tool::Metadata::load()?;
-    let (root, target) = (&metadata.workspace_root, &metadata.target_directory);
+pub fn build(root: &Path, target: &Path) -> Result<()> {
     let tools = tools(root, target)?;
     let wheel = wheel(root, target, &tools, "--portable")?;
     install(&tools, &wheel, &target.join("wheel/measured"))?;

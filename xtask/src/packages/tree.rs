@@ -1,12 +1,12 @@
 //! A Debian 12 in a folder, with the tests of one package: installed, booted, thrown away.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::table::{FLAGS, Package};
 use crate::files::{self, copy, write};
-use crate::tool::{self, Metadata, Result};
+use crate::tool::{self, Result};
 
 /// The folders of a run.
 pub struct Place {
@@ -20,18 +20,17 @@ pub struct Place {
 
 impl Place {
     /// Returns the place, of which nothing needs to be there.
-    pub fn of(metadata: &Metadata) -> Self {
-        let target = &metadata.target_directory;
+    pub fn of(root: &Path, target: &Path) -> Self {
         Self {
             folder: target.join("packages"),
             release: target.join("release"),
-            scripts: metadata.workspace_root.join("xtask/src/packages"),
+            scripts: root.join("xtask/src/packages"),
         }
     }
 
     /// Makes the base, unless it is there.
-    pub fn new(metadata: &Metadata) -> Result<Self> {
-        let place = Self::of(metadata);
+    pub fn new(root: &Path, target: &Path) -> Result<Self> {
+        let place = Self::of(root, target);
         for name in ["results", "runs", "sources"] {
             files::create_dir(&place.folder.join(name))?;
         }
