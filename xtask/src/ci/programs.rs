@@ -40,7 +40,7 @@ const FIRST: [&str; 4] = ["oarlock-provider", "oarlock-cli", "oarlock-net", "oar
 const STACK: &str = "stack";
 /// The time after which a program counts as hanging. The provider's programs take longest: in the long form their
 /// differential test alone takes some 12 minutes.
-const PROGRAM_SECONDS_MAX: u64 = 1800;
+const PROGRAM_SECONDS_MAX: &str = "1800";
 /// The time to wait for more output of a program that has ended but left a process behind.
 const LEFT_BEHIND: Duration = Duration::from_secs(10);
 
@@ -209,9 +209,10 @@ impl Program {
         let (output, writer) = std::io::pipe().map_err(failed)?;
         // A shell starts its background jobs with SIGINT ignored, and nohup with SIGHUP ignored. Commands whose signal
         // handling is tested would inherit that.
-        let mut command = Command::new("nice");
+        let mut command = Command::new("timeout");
         command
-            .args(["-n", "5", "env"])
+            .args(["--foreground", "--signal=KILL", PROGRAM_SECONDS_MAX])
+            .args(["nice", "-n", "5", "env"])
             .arg("--default-signal=HUP,INT,QUIT,TERM,PIPE")
             .arg(&self.file)
             .current_dir(&self.folder)
@@ -230,19 +231,7 @@ impl Program {
         let mut child = command.spawn().map_err(failed)?;
         drop(command); // drops its ends of the pipe
         let reader = Reader::start(output);
-        let process = child.id();
-        let (done, is_done) = std::sync::mpsc::channel::<()>();
-        let watch = std::thread::spawn(move || {
-            let limit = Duration::from_secs(PROGRAM_SECONDS_MAX);
-            if is_done.recv_timeout(limit) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
-                let _ = Command::new("kill")
-                    .args(["-9", &process.to_string()])
-                    .status();
-            }
-        });
         let status = child.wait().map_err(failed)?;
-        drop(done);
-        let _ = watch.join();
         let (bytes, is_whole) = reader.rest();
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let fault = if !status.success() {
