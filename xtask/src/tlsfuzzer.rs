@@ -128,14 +128,8 @@ fn page(tables: &[(&str, Vec<Row>)], [date, openssl, minutes]: &[String; 3]) -> 
     for (name, rows) in tables {
         let _ = write!(page, "\n## OpenSSL {name}\n\n{TABLE}");
         for row in rows {
-            let [theirs, ours] = row.verdicts.each_ref().map(Option::as_ref);
-            let count = |verdict: Option<&Verdict>| match verdict {
-                Some(verdict) => verdict.failed.len().to_string(),
-                None => "no end".to_owned(),
-            };
-            let conversations = ours.or(theirs).map_or(0, |verdict| verdict.conversations);
+            let (conversations, [theirs, ours]) = row.figures();
             let script = row.line.split_whitespace().next().unwrap_or_default();
-            let (theirs, ours) = (count(theirs), count(ours));
             let _ = writeln!(page, "| {script} | {conversations} | {theirs} | {ours} |");
         }
     }
@@ -198,6 +192,17 @@ struct Row {
 }
 
 impl Row {
+    /// Returns the number of conversations, and how many of them failed each time.
+    fn figures(&self) -> (u32, [String; 2]) {
+        let [theirs, ours] = &self.verdicts;
+        let verdict = ours.as_ref().or(theirs.as_ref());
+        let failed = self.verdicts.each_ref().map(|verdict| match verdict {
+            Some(verdict) => verdict.failed.len().to_string(),
+            None => "no end".to_owned(),
+        });
+        (verdict.map_or(0, |verdict| verdict.conversations), failed)
+    }
+
     /// Returns what is wrong: different verdicts, or none.
     fn fault(&self, release: &str) -> Option<String> {
         let Self { line, verdicts } = self;
@@ -237,14 +242,11 @@ impl Suite {
             let verdicts = [theirs.verdict()?, ours.verdict()?];
             tries += 1;
             if verdicts[0] == verdicts[1] || tries == TRIES {
-                let [theirs, ours] = verdicts.each_ref().map(|of| match of {
-                    Some(verdict) => verdict.failed.len().to_string(),
-                    None => "no end".to_owned(),
-                });
-                let conversations = verdicts[1].as_ref().map_or(0, |of| of.conversations);
+                let row = Row { line, verdicts };
+                let (conversations, [theirs, ours]) = row.figures();
                 let seconds = began.elapsed().as_secs();
                 println!("{line:<60} {conversations:>5} {theirs:>6} {ours:>6} {seconds:>4} s");
-                return Ok(Row { line, verdicts });
+                return Ok(row);
             }
         }
     }

@@ -46,6 +46,12 @@ pub enum Verdict {
     Skip,
 }
 
+impl Verdict {
+    pub fn is_good(self) -> bool {
+        matches!(self, Self::Pass | Self::Flaky)
+    }
+}
+
 /// The operations that passed through the provider, in all processes.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Counted {
@@ -107,9 +113,7 @@ impl Outcome {
                 .any(|known| name.ends_with(known.as_str()))
         };
         for test in &self.tests {
-            let passed = matches!(test.stock, Verdict::Pass | Verdict::Flaky);
-            let passes = matches!(test.ours, Verdict::Pass | Verdict::Flaky);
-            if passed && !passes && !is_known(&test.name) {
+            if test.stock.is_good() && !test.ours.is_good() && !is_known(&test.name) {
                 faults.push(format!("{}: passes without the provider alone", test.name));
             }
             let unknown = test.differing.iter().filter(|case| !is_known(case));
@@ -234,11 +238,10 @@ fn differing(stock: &BTreeSet<String>, ours: &BTreeSet<String>, verdict: Verdict
         (PASSING.contains(&result), name.to_owned())
     };
     let names: BTreeSet<_> = ours.iter().map(|line| parts(line).1).collect();
-    let is_whole = matches!(verdict, Verdict::Pass | Verdict::Flaky);
     let bad = ours.difference(stock).filter(|line| !parts(line).0);
     let missing = stock.iter().filter(|line| {
         let (passed, name) = parts(line);
-        !is_whole && passed && !names.contains(&name)
+        !verdict.is_good() && passed && !names.contains(&name)
     });
     bad.chain(missing).cloned().collect()
 }

@@ -52,15 +52,14 @@ fn row(package: &Package, outcome: &Outcome) -> String {
         source_version,
         ..
     } = outcome;
-    let is_good = |verdict: Verdict| matches!(verdict, Verdict::Pass | Verdict::Flaky);
     let ran = outcome
         .tests
         .iter()
         .filter(|test| test.stock != Verdict::Skip);
     let ran: Vec<&Test> = ran.collect();
     let cases: usize = ran.iter().map(|test| test.cases).sum();
-    let stock = ran.iter().filter(|test| is_good(test.stock)).count();
-    let ours = ran.iter().filter(|test| is_good(test.ours)).count();
+    let stock = ran.iter().filter(|test| test.stock.is_good()).count();
+    let ours = ran.iter().filter(|test| test.ours.is_good()).count();
     let mut notes = notes(package, &ran);
     if version != source_version {
         notes.insert(0, format!("tests of {source_version}"));
