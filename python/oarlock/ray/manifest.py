@@ -3,7 +3,7 @@
 A line tells of one object: ``path``, ``size`` and ``etag`` of the source, ``state`` ("begun", "written", "done" or "failed"),
 for "written" and "done" ``output`` with the size and ETag of the destination, and for "done" ``sha256`` of the plaintext if it
 was asked for. ``recipients`` and ``source`` name the lines that list recipients and the source's URL; a name with "+" is of
-recipients that a rotation added to those of before.
+recipients that a rotation added to those of before. A list that is too long for one line has ``parts``.
 
 An object of the destination is a job's own if it has a version that a line names as the output of the same source. A job may be
 killed at any time, so lines are written ahead: "written" ones before the object has its name, into a journal of the group of
@@ -28,6 +28,9 @@ import time
 from .objects import SUFFIX, JobError, mark_of, output_of
 
 LINE_BYTES_MAX = 64 << 10
+#: Bytes of recipients in a line, and lines of a list. The header of a file, of 1 MiB, holds fewer.
+_LISTED_BYTES_MAX = 48 << 10
+_PARTS_MAX = 64
 _IGNORED_SHOWN_MAX = 10
 _NAME_DIGITS = 12
 #: A number that none can follow: names are as long as their order needs.
@@ -68,6 +71,7 @@ class Manifest:
         columns = "path BLOB, version TEXT, source TEXT, PRIMARY KEY (path, version, source)"
         self._known.execute(f"CREATE TABLE outputs ({columns}) WITHOUT ROWID")
         self._known.execute("CREATE TABLE recipients (name TEXT PRIMARY KEY, list TEXT) WITHOUT ROWID")
+        self._known.execute("CREATE TABLE parts (name TEXT, part INTEGER, list TEXT, PRIMARY KEY (name, part)) WITHOUT ROWID")
         self._mutex = threading.Lock()
         self._load()
 
@@ -162,7 +166,7 @@ class Manifest:
     def _list(self, name, listed, kind="source"):
         if name not in self._named:
             self._named.add(name)
-            self._head += json.dumps({kind: name, "list": listed}).encode() + b"\n"
+            self._head += b"".join(list_lines(kind, name, listed))
 
     def flush(self):
         with self._mutex:
@@ -273,10 +277,18 @@ class Manifest:
     def _take_list(self, fields):
         """Note recipients. Their name tells whether they are those that it is of."""
         name, listed = fields.get("recipients"), fields["list"]
-        if isinstance(name, str) and isinstance(listed, list) and all(isinstance(one, str) for one in listed):
-            if name == recipients_name(listed, name.startswith("+")):
-                row = (name, json.dumps(listed))
-                self._known.execute("INSERT OR IGNORE INTO recipients VALUES (?, ?)", row)
+        if not isinstance(name, str) or not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
+            return
+        part, parts = fields.get("part"), fields.get("parts")
+        if isinstance(part, int) and isinstance(parts, int):
+            if not 0 < part <= parts <= _PARTS_MAX:
+                return
+            self._known.execute("INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", (name, part, json.dumps(listed)))
+            found = self._known.execute("SELECT list FROM parts WHERE name = ? AND part <= ? ORDER BY part", (name, parts))
+            found = found.fetchall() if part == parts else ()
+            listed = [one for (piece,) in found for one in json.loads(piece)]
+        if name == recipients_name(listed, name.startswith("+")):
+            self._known.execute("INSERT OR IGNORE INTO recipients VALUES (?, ?)", (name, json.dumps(listed)))
 
     def _take_output(self, path, fields, is_in_place):
         """Note whose an object of the destination is."""
@@ -319,6 +331,22 @@ def recipients_name(recipients, keep=False):
     """Return a short name of a set of recipients: all of an object, or those that were added."""
     name = hashlib.sha256("\n".join(sorted(recipients)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return f"+{name}" if keep else name
+
+
+def list_lines(kind, name, listed):
+    """Return the lines of a list, each short enough to be read back."""
+    groups, size = [[]], 0
+    for one in listed:
+        length = len(json.dumps(one)) + 2
+        if groups[-1] and size + length > _LISTED_BYTES_MAX:
+            groups.append([])
+            size = 0
+        groups[-1].append(one)
+        size += length
+    if len(groups) == 1:
+        return [json.dumps({kind: name, "list": listed}).encode() + b"\n"]
+    lines = ({kind: name, "part": part, "parts": len(groups), "list": group} for part, group in enumerate(groups, 1))
+    return [json.dumps(line).encode() + b"\n" for line in lines]
 
 
 def _version(size, etag):
