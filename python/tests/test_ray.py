@@ -18,8 +18,8 @@ from oarlock._oarlock import AgeHeader, AgeIdentities, AgeKey
 from oarlock.command import find_command
 from oarlock.ray import JobError, headers
 from oarlock.ray.job import _Job, _Upload
+from oarlock.ray.lines import LINE_BYTES_MAX
 from oarlock.ray.local import LocalStore
-from oarlock.ray.manifest import LINE_BYTES_MAX
 from oarlock.ray.names import fold
 from oarlock.ray.objects import FOLDER, Changed, Entry, Failed
 from oarlock.ray.worker import Fault, Item, Sealed, Settings, Worker

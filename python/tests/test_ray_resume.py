@@ -8,8 +8,8 @@ from ray_support import CHUNK, fill_for, is_clean
 
 from oarlock._oarlock import AgeIdentities
 from oarlock.ray.job import _Job
+from oarlock.ray.lines import LINE_BYTES_MAX
 from oarlock.ray.local import LocalStore
-from oarlock.ray.manifest import LINE_BYTES_MAX
 from oarlock.ray.objects import FOLDER
 
 pytestmark = pytest.mark.usefixtures("cluster", "threads_as_workers")
@@ -50,7 +50,7 @@ def test_recipients_that_were_added_stay(work, target, keys, tmp_path):
 def test_more_recipients_than_a_line_holds(work, folder, keys, tmp_path):
     """A list of them has several lines, or what was added to it would be lost with the next job."""
     first, second = (recipient for _, _, recipient in keys)
-    many = tuple(AgeIdentities.generate().recipient for _ in range(1100)) + (first,)
+    many = (*(AgeIdentities.generate().recipient for _ in range(1100)), first)
     fill_for(tmp_path / "src", {"a": b"a"}, "encrypt", keys)
     assert work("encrypt", tmp_path / "src", folder, recipients=many).done == 1
     assert work("rotate", folder.url, folder, recipients=(second,), keep=True).done == 1

@@ -31,8 +31,9 @@ from ray.util.metrics import Counter
 from .._oarlock import AgeKey, FileError, RemoteIdentity
 from . import headers
 from .keys import Identities, Remote, Server
+from .lines import output
 from .local import umask
-from .manifest import Manifest, output
+from .manifest import Manifest
 from .objects import CHUNK_BYTES, NONCE_BYTES, RANGE_CHUNKS, Changed, Entry, Failed, JobError, sealed_bytes
 from .plan import Headers, Long, Planner, source_of
 from .stores import store

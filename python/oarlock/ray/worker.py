@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from .._oarlock import AgeHeader, AgeIdentities, AgeKey, FileError, __version__
-from .manifest import line_of, output, source_name
+from .lines import line_of, output, source_name
 from .objects import (
     CHUNK_BYTES,
     NONCE_BYTES,
