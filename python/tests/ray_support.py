@@ -40,12 +40,17 @@ def job(command, source, target, workers=1, **options):
     return run(Options(command, str(source), str(target), workers=workers, **options))
 
 
+def worker_of(settings):
+    """Return a worker, outside of a job."""
+    return Worker(oarlock.__version__, pickle.dumps(settings))
+
+
 class WorkerHere:
     """Stands for a worker of a cluster: a thread of this process. Arguments and results are pickled, as between processes."""
 
-    def __init__(self, settings):
+    def __init__(self, *arguments):
         self._thread = ThreadPoolExecutor(1)
-        self._worker = self._thread.submit(Worker, pickle.loads(pickle.dumps(settings)))
+        self._worker = self._thread.submit(Worker, *pickle.loads(pickle.dumps(arguments)))
 
     def __getattr__(self, name):
         def call(arguments):

@@ -11,18 +11,18 @@ import threading
 import time
 
 import pytest
-from ray_support import CHUNK, SIZES, Killer, is_clean, job, make, tree
+from ray_support import CHUNK, SIZES, Killer, is_clean, job, make, tree, worker_of
 
 import oarlock
 from oarlock._oarlock import AgeHeader, AgeIdentities, AgeKey
 from oarlock.command import find_command
 from oarlock.ray import JobError, headers
 from oarlock.ray.job import _Job, _Upload
+from oarlock.ray.lines import LINE_BYTES_MAX
 from oarlock.ray.local import LocalStore
-from oarlock.ray.manifest import LINE_BYTES_MAX
 from oarlock.ray.names import fold
 from oarlock.ray.objects import FOLDER, Changed, Entry, Failed
-from oarlock.ray.worker import Fault, Item, Sealed, Settings, Worker
+from oarlock.ray.worker import Fault, Item, Sealed, Settings
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
@@ -450,7 +450,7 @@ def test_no_nonce_meets_two_plaintexts(tmp_path, is_settled):
     file.write_bytes(bytes(4 * CHUNK))
     recipient = AgeIdentities.generate().recipient
     folders = (str(tmp_path / "plain"), str(tmp_path / "sealed"))
-    worker = Worker(Settings("encrypt", *folders, None, (recipient,), False, None, 2))
+    worker = worker_of(Settings("encrypt", *folders, None, (recipient,), False, None, 2))
     worker._target.create()
     entry = worker._source.stat("file")._replace(is_settled=is_settled)
     key, nonce = AgeKey(), os.urandom(16)
@@ -482,7 +482,7 @@ def test_a_change_between_read_and_seal_is_noticed(tmp_path):
     file = tmp_path / "file"
     file.write_bytes(bytes(4 * CHUNK))
     recipient = AgeIdentities.generate().recipient
-    worker = Worker(Settings("encrypt", str(tmp_path), str(tmp_path / "sealed"), None, (recipient,), False, None, 2))
+    worker = worker_of(Settings("encrypt", str(tmp_path), str(tmp_path / "sealed"), None, (recipient,), False, None, 2))
     worker._target.create()
     item = Item(worker._source.stat("file"), "file.age", sealed=Sealed(AgeKey().wrap([worker.begin()[0]]), bytes(16), 0))
     upload = worker._target.begin(item.path, 1 << 20, 2)

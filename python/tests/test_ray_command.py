@@ -9,7 +9,7 @@ import pytest
 
 import oarlock
 from oarlock.ray.command import main
-from oarlock.ray.worker import Worker
+from oarlock.ray.worker import Settings, Worker
 
 pytestmark = pytest.mark.usefixtures("cluster", "threads_as_workers")
 
@@ -69,3 +69,17 @@ def test_a_worker_of_another_version(tmp_path, capsys, monkeypatch, keys):
     told = capsys.readouterr().err
     assert f"{socket.gethostname()} has version 0.0.1 of oarlock, and the driver {oarlock.__version__}" in told
     assert not (tmp_path / "dst" / "a.age").exists()
+
+
+def test_settings_that_another_version_does_not_understand(tmp_path, capsys, monkeypatch, keys):
+    """Versions are compared before the worker looks at them."""
+    monkeypatch.setattr("oarlock.ray.worker.__version__", "0.0.1")
+    monkeypatch.setattr(Settings, "__reduce__", lambda self: (_refused, ()), raising=False)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "a").write_bytes(b"a")
+    assert main(["encrypt", "-r", keys[0][2], "--workers", "1", str(tmp_path / "src"), str(tmp_path / "dst")]) == 2
+    assert "has version 0.0.1 of oarlock, and the driver" in capsys.readouterr().err
+
+
+def _refused():
+    raise TypeError("12 fields of settings, and 11 are known")

@@ -5,7 +5,7 @@ import threading
 import time
 
 import pytest
-from ray_support import CHUNK, fill_for, job
+from ray_support import CHUNK, fill_for, job, worker_of
 
 import oarlock
 from oarlock._oarlock import AgeKey
@@ -20,7 +20,7 @@ def test_a_worker_has_the_disk_write_its_range(keys, tmp_path, monkeypatch):
     """The driver's flush does not cover what another machine's memory has of the file."""
     fill_for(tmp_path / "src", {"a": bytes(4 * CHUNK)}, "encrypt", keys)
     folders = (str(tmp_path / "src"), str(tmp_path / "dst"))
-    worker = Worker(Settings("encrypt", *folders, None, (keys[0][2],), False, None, 2))
+    worker = worker_of(Settings("encrypt", *folders, None, (keys[0][2],), False, None, 2))
     worker._target.create()
     sealed = Sealed(AgeKey().wrap([worker.begin()[0]]), bytes(16), 0)
     item = Item(worker._source.stat("a"), "a.age", sealed=sealed)

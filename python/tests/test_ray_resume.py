@@ -8,6 +8,7 @@ from ray_support import CHUNK, fill_for, is_clean
 
 from oarlock._oarlock import AgeIdentities
 from oarlock.ray.job import _Job
+from oarlock.ray.lines import LINE_BYTES_MAX
 from oarlock.ray.local import LocalStore
 from oarlock.ray.objects import FOLDER
 
@@ -44,6 +45,26 @@ def test_recipients_that_were_added_stay(work, target, keys, tmp_path):
     assert work("rotate", target.url, target, identities=(keys[1][0],), recipients=(first,)).failed == 0
     assert encrypt(first) == (0, 2, 0)
     assert encrypt(first, second) == (2, 0, 0)
+
+
+def test_more_recipients_than_a_line_holds(work, folder, keys, tmp_path):
+    """A list of them has several lines, or what was added to it would be lost with the next job."""
+    first, second = (recipient for _, _, recipient in keys)
+    many = (*(AgeIdentities.generate().recipient for _ in range(1100)), first)
+    fill_for(tmp_path / "src", {"a": b"a"}, "encrypt", keys)
+    assert work("encrypt", tmp_path / "src", folder, recipients=many).done == 1
+    assert work("rotate", folder.url, folder, recipients=(second,), keep=True).done == 1
+    (manifest, *_) = sorted((tmp_path / "dst" / FOLDER).glob("manifest-*.jsonl"))
+    lists = [line for line in manifest.read_text().splitlines() if '"recipients"' in line and '"list"' in line]
+    assert len(lists) == 2 and max(map(len, lists)) <= LINE_BYTES_MAX
+    for recipients in (many, (*many, second)):
+        done = work("encrypt", tmp_path / "src", folder, recipients=recipients)
+        assert (done.unchanged, done.notes) == (1, []), done
+    # Parts that are another list's, out of order, or of too many.
+    with open(manifest, "a") as file:
+        for change in ({"part": 0}, {"part": 3}, {"parts": 1 << 70}, {"part": "1"}, {"list": [first]}, {"list": [5]}):
+            file.write(json.dumps({**json.loads(lists[1]), **change}) + "\n")
+    assert work("encrypt", tmp_path / "src", folder, recipients=(*many, second)).unchanged == 1
 
 
 def test_hostile_names_of_recipients(work, folder, keys, tmp_path):

@@ -6,13 +6,13 @@ from types import SimpleNamespace
 
 import pytest
 from botocore.model import ServiceModel
-from ray_support import CHUNK, Unreliable, job, make, tree
+from ray_support import CHUNK, Unreliable, job, make, tree, worker_of
 
 from oarlock._oarlock import AgeHeader, AgeIdentities, AgeKey
 from oarlock.ray import JobError
 from oarlock.ray.objects import FOLDER, Changed, Failed
 from oarlock.ray.s3 import S3Store
-from oarlock.ray.worker import Done, Item, Settings, Worker
+from oarlock.ray.worker import Done, Item, Settings
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
@@ -134,7 +134,7 @@ def rotating(client, name, moto, key, data):
     client.put_object(Bucket=name, Key=f"x/{key}", Body=data)
     url, endpoint = f"s3://{name}/x", f"http://127.0.0.1:{moto}"
     recipient = AgeIdentities.generate().recipient
-    worker = Worker(Settings("rotate", url, url, endpoint, (recipient,), False, None, 1024))
+    worker = worker_of(Settings("rotate", url, url, endpoint, (recipient,), False, None, 1024))
     item = Item(S3Store(url, endpoint).stat(key), key, header=AgeKey().wrap([recipient]), header_bytes=100)
     return worker, item
 

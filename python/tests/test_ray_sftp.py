@@ -13,14 +13,14 @@ import paramiko
 import pytest
 from fsspec import AbstractFileSystem
 from fsspec.implementations.local import LocalFileSystem
-from ray_support import CHUNK, is_clean, job, make, tree
+from ray_support import CHUNK, is_clean, job, make, tree, worker_of
 
 import oarlock
 from oarlock._oarlock import AgeHeader
 from oarlock.ray import JobError, Options, run
 from oarlock.ray.objects import ANYTHING, FOLDER, Changed, Entry, Failed, Replaced, Skipped
 from oarlock.ray.stores import parallel, store
-from oarlock.ray.worker import Done, Fault, Item, Settings, Worker
+from oarlock.ray.worker import Done, Fault, Item, Settings
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
@@ -309,7 +309,7 @@ def test_a_write_that_fails_in_the_middle(failing, keys, tmp_path, rng):
     settings = Settings(
         "encrypt", str(tmp_path / "plain"), f"{server}{tmp_path}/sealed", None, (keys[0][2],), False, None, 1024
     )
-    worker = Worker(settings)
+    worker = worker_of(settings)
     worker._target.create()
     item = Item(worker._source.stat("x"), "x.age")
     files.fails_at = 10 * CHUNK

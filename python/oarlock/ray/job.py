@@ -16,6 +16,7 @@ import heapq
 import itertools
 import json
 import os
+import pickle
 import random
 import socket
 import time
@@ -28,11 +29,12 @@ from typing import Any, Callable
 import ray
 from ray.util.metrics import Counter
 
-from .._oarlock import AgeKey, FileError, RemoteIdentity
+from .._oarlock import AgeKey, FileError, RemoteIdentity, __version__
 from . import headers
 from .keys import Identities, Remote, Server
+from .lines import output
 from .local import umask
-from .manifest import Manifest, output
+from .manifest import Manifest
 from .objects import CHUNK_BYTES, NONCE_BYTES, RANGE_CHUNKS, Changed, Entry, Failed, JobError, sealed_bytes
 from .plan import Headers, Long, Planner, source_of
 from .stores import store
@@ -215,7 +217,8 @@ class _Hand:
     """A worker as the driver sees it."""
 
     def __init__(self, settings):
-        self.actor = _actor().remote(settings)
+        # The version comes first: another one may not be able to unpickle the settings.
+        self.actor = _actor().remote(__version__, pickle.dumps(settings))
         self.ready = self.actor.begin.remote()
         self.recipient = None
         self.calls = 0

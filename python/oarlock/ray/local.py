@@ -307,6 +307,24 @@ class LocalStore:
         finally:
             os.close(descriptor)
 
+    def write_manifest(self, name, pieces):
+        """Write a manifest as a whole. It appears once it is complete and on the disk."""
+        temporary, own = f"tmp-{os.urandom(8).hex()}", self.own()
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(temporary, flags, 0o666, dir_fd=own)
+        try:
+            for piece in pieces:
+                _write(descriptor, piece)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.rename(temporary, f"manifest-{name}.jsonl", src_dir_fd=own, dst_dir_fd=own)
+        os.fsync(own)
+
+    def remove_manifest(self, name):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=self.own())
+
     # Journals of the versions that a group of objects has once it gets its names. The manifest takes them over.
 
     def announce(self, name, data, count):
@@ -442,6 +460,15 @@ class _Sink:
         descriptor, self.descriptor = self.descriptor, None
         if descriptor is not None:
             os.close(descriptor)
+
+
+def sync_folder(path):
+    """Have the disk keep the names in a folder."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def umask():

@@ -3,7 +3,7 @@
 A line tells of one object: ``path``, ``size`` and ``etag`` of the source, ``state`` ("begun", "written", "done" or "failed"),
 for "written" and "done" ``output`` with the size and ETag of the destination, and for "done" ``sha256`` of the plaintext if it
 was asked for. ``recipients`` and ``source`` name the lines that list recipients and the source's URL; a name with "+" is of
-recipients that a rotation added to those of before.
+recipients that a rotation added to those of before. A list that is too long for one line has ``parts``.
 
 An object of the destination is a job's own if it has a version that a line names as the output of the same source. A job may be
 killed at any time, so lines are written ahead: "written" ones before the object has its name, into a journal of the group of
@@ -12,12 +12,15 @@ whose mark the object bears.
 
 Anybody who can write to the destination can write the manifest. So it never names what is read or written: a job looks up
 objects that it has listed itself, and believes a line only if the destination has the version that the line names.
+
+Each job writes a manifest of its own, or several, and reads those of all before. When they have become many, a job replaces
+them by a snapshot (`snapshot.py`) at its start: a manifest with the next number, which tells the same as all before, so that
+these go once it is on the disk, the oldest first. A job that is killed in between leaves a state that reads the same.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import re
@@ -25,15 +28,33 @@ import sqlite3
 import threading
 import time
 
-from .objects import SUFFIX, JobError, mark_of, output_of
+from .lines import (
+    LINE_BYTES_MAX,
+    PARTS_MAX,
+    Outputs,
+    checked,
+    kept_of,
+    line_of,
+    list_lines,
+    recipients_name,
+    source_name,
+    split,
+    version_of,
+)
+from .local import sync_folder
+from .objects import SUFFIX, JobError, mark_of
+from .snapshot import Snapshot
 
-LINE_BYTES_MAX = 64 << 10
 _IGNORED_SHOWN_MAX = 10
 _NAME_DIGITS = 12
 #: A number that none can follow: names are as long as their order needs.
 _NUMBER_MAX = 10**_NAME_DIGITS - 1
 _NAME = re.compile(rf"manifest-([0-9]{{{_NAME_DIGITS}}})(?:-([0-9]{{1,18}}))?\.jsonl")
-_STATES = ("begun", "written", "done", "failed")
+#: A job that finds more manifests than this, or more lines than this and twice those of the last snapshot, makes a snapshot.
+_MANIFESTS_MAX = 64
+_LINES_MAX = 10_000
+_SNAPSHOT_PIECE_BYTES = 1 << 20
+_LOADS_MAX = 5
 #: Rotations with other recipients that are added, of one object.
 _ADDED_MAX = 100
 _FLUSH_BYTES = 1 << 20
@@ -64,12 +85,16 @@ class Manifest:
         # A file without a name, which holds what the memory should not.
         self._known = sqlite3.connect("", check_same_thread=False)
         self._known.execute("CREATE TABLE known (path BLOB PRIMARY KEY, line TEXT) WITHOUT ROWID")
-        # The versions, or marks, that objects of the destination have by jobs of a source.
-        columns = "path BLOB, version TEXT, source TEXT, PRIMARY KEY (path, version, source)"
-        self._known.execute(f"CREATE TABLE outputs ({columns}) WITHOUT ROWID")
+        self._outputs = Outputs(self._known, self._target_name)
         self._known.execute("CREATE TABLE recipients (name TEXT PRIMARY KEY, list TEXT) WITHOUT ROWID")
+        self._known.execute("CREATE TABLE parts (name TEXT, part INTEGER, list TEXT, PRIMARY KEY (name, part)) WITHOUT ROWID")
         self._mutex = threading.Lock()
+        #: The manifests that were read, their lines, and those that the last snapshot had.
+        self._names = []
+        self._read_count = self._snapshot_count = 0
         self._load()
+        if is_written and (len(self._names) > _MANIFESTS_MAX or self._read_count > _LINES_MAX + 2 * self._snapshot_count):
+            self._compact()
 
     def known(self, path):
         """Return the last line of an object of this source, or None."""
@@ -110,7 +135,7 @@ class Manifest:
             return True
         query = "SELECT source FROM outputs WHERE path = ? AND version IN (?, ?)"
         with self._mutex:
-            version = _version(present.size, present.etag)
+            version = version_of(present.size, present.etag)
             rows = self._known.execute(query, (os.fsencode(path), version, f"mark:{mark}" if mark else version))
             return any(self._is_ours(source) for (source,) in rows)
 
@@ -118,9 +143,9 @@ class Manifest:
         """Read what workers have written into journals."""
         with self._mutex:
             for _, pieces in self._target.journals():
-                for line in _lines(pieces):
+                for line in split(pieces):
                     try:
-                        self._take(*_checked(line))
+                        self._take(*checked(line))
                     except ValueError:
                         continue
 
@@ -141,10 +166,10 @@ class Manifest:
             line.update(more)
             text = json.dumps(line)
             if state == "written":
-                self._take(*_checked(text.encode()))
+                self._take(*checked(text.encode()))
             elif state == "done":
                 # A listing may have the object twice.
-                self._know(entry.path, _kept(line, line["output"]))
+                self._know(entry.path, kept_of(line, line["output"]))
             self._lines += text.encode() + b"\n"
             is_due = len(self._lines) >= _FLUSH_BYTES or time.monotonic() > self._flushed + _FLUSH_SECONDS
         if is_due:
@@ -162,7 +187,7 @@ class Manifest:
     def _list(self, name, listed, kind="source"):
         if name not in self._named:
             self._named.add(name)
-            self._head += json.dumps({kind: name, "list": listed}).encode() + b"\n"
+            self._head += b"".join(list_lines(kind, name, listed))
 
     def flush(self):
         with self._mutex:
@@ -196,7 +221,21 @@ class Manifest:
         self._known.close()
 
     def _load(self):
-        for name, pieces in _own_file(self._path) if self._path is not None else self._in_order():
+        for attempt in range(1, _LOADS_MAX + 1):
+            try:
+                return self._load_once()
+            except FileNotFoundError:
+                # A job without the lock reads while another one replaces manifests by a snapshot.
+                if attempt == _LOADS_MAX:
+                    raise
+            for table in ("known", "outputs", "recipients", "parts"):
+                self._known.execute(f"DELETE FROM {table}")
+            self._lines, self._released, self._names = bytearray(), [], []
+            self.ignored, self.ignored_count, self._read_count, self._snapshot_count = [], 0, 0, 0
+
+    def _load_once(self):
+        for name, pieces in self._manifests():
+            self._names.append(name)
             self._read(name, pieces)
         for journal, pieces in self._target.journals():
             # Of a job that was killed. Its lines are this one's, so that the journal may go.
@@ -204,6 +243,48 @@ class Manifest:
                 self._lines += line + b"\n"
             self._released.append(journal)
         self._known.commit()
+
+    def _manifests(self):
+        return _own_file(self._path) if self._path is not None else self._in_order()
+
+    def _compact(self):
+        """Replace the manifests by a snapshot of them. The caller holds the lock."""
+        number = self._number + 1
+        if self._path is None and number + 1 >= _NUMBER_MAX:
+            return
+        with contextlib.closing(Snapshot(self._target_name)) as snapshot:
+            for _, pieces in self._manifests():
+                for line in split(pieces):
+                    with contextlib.suppress(ValueError):
+                        snapshot.take(line)
+            pieces = self._snapshot_pieces(snapshot)
+            if self._path is not None:
+                # Where the file may be changed, and its folder not, it stays as it is.
+                with contextlib.suppress(PermissionError):
+                    _replace(self._path, pieces)
+                return
+            self._number = number
+            self._target.write_manifest(f"{number:0{_NAME_DIGITS}}", pieces)
+        # What is left, the next snapshot takes over. A mark that a later manifest ends must not outlast that one.
+        with contextlib.suppress(Exception):
+            for name in self._names:
+                self._target.remove_manifest(name)
+
+    def _snapshot_pieces(self, snapshot):
+        """Yield the bytes of a snapshot, in pieces. The last line tells how many there are, for the next job to compare."""
+        piece, count = bytearray(), 0
+        for name, listed in self._known.execute("SELECT name, list FROM recipients ORDER BY name"):
+            for line in list_lines("recipients", name, json.loads(listed)):
+                piece += line
+                count += 1
+        for line in snapshot.lines():
+            if len(line) <= LINE_BYTES_MAX:
+                piece += line + b"\n"
+                count += 1
+            if len(piece) >= _SNAPSHOT_PIECE_BYTES:
+                yield bytes(piece)
+                piece.clear()
+        yield bytes(piece + json.dumps({"list": [], "snapshot": count}).encode() + b"\n")
 
     def _in_order(self):
         """Return manifests in the order of their numbers, so that the last line of an object counts. Clocks would not do."""
@@ -224,9 +305,10 @@ class Manifest:
     def _read(self, name, pieces):
         """Take the lines of a manifest. Return those that were understood."""
         taken = []
-        for number, line in enumerate(_lines(pieces), 1):
+        for number, line in enumerate(split(pieces), 1):
+            self._read_count += 1
             try:
-                command, path, fields = _checked(line)
+                command, path, fields = checked(line)
                 self._take(command, path, fields)
             except ValueError as error:
                 self._ignore(f"line {number}: {error}")
@@ -243,12 +325,7 @@ class Manifest:
     def _take(self, command, path, fields):
         if command is None:
             return self._take_list(fields)
-        try:
-            os.fsencode(path)
-        except UnicodeEncodeError:
-            raise ValueError("the path has no bytes") from None
-        is_in_place = command == "rotate" and fields.get("source") in (None, self._target_name)
-        self._take_output(output_of(command, path), fields, is_in_place)
+        is_in_place = self._outputs.take(command, path, fields)
         if fields.get("state") == "written":
             return
         if command == "rotate" and self._command == "encrypt":
@@ -272,58 +349,21 @@ class Manifest:
 
     def _take_list(self, fields):
         """Note recipients. Their name tells whether they are those that it is of."""
+        if type(fields.get("snapshot")) is int:
+            self._snapshot_count = max(self._snapshot_count, fields["snapshot"])
         name, listed = fields.get("recipients"), fields["list"]
-        if isinstance(name, str) and isinstance(listed, list) and all(isinstance(one, str) for one in listed):
-            if name == recipients_name(listed, name.startswith("+")):
-                row = (name, json.dumps(listed))
-                self._known.execute("INSERT OR IGNORE INTO recipients VALUES (?, ?)", row)
-
-    def _take_output(self, path, fields, is_in_place):
-        """Note whose an object of the destination is."""
-        if path is None:
+        if not isinstance(name, str) or not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
             return
-        place, source, version = os.fsencode(path), fields["source"] or "", None
-        if fields["state"] == "begun" and fields["job"]:
-            version = f"mark:{mark_of(fields['job'], path)}"
-        elif fields["state"] in ("written", "done"):
-            version = _version(fields["output"]["size"], fields["output"]["etag"])
-        if version is None:
-            return
-        insert = "INSERT OR IGNORE INTO outputs "
-        self._known.execute(f"{insert} VALUES (?, ?, ?)", (place, version, source))
-        if fields["state"] == "done":
-            # From here on only the version tells: marks may outlast a change of the object.
-            self._known.execute("DELETE FROM outputs WHERE path = ? AND version LIKE 'mark:%'", (place,))
-        if is_in_place:
-            # It stays that of the source whose job wrote what was rotated.
-            whose = "SELECT path, ?, source FROM outputs WHERE path = ? AND version = ?"
-            self._known.execute(f"{insert} {whose}", (version, place, _version(fields["size"], fields["etag"])))
-
-
-def line_of(command, source, entry, state, **more):
-    """Return the line of an object."""
-    line = {"command": command, "path": entry.path, "size": entry.size, "etag": entry.etag, "state": state, "source": source}
-    return {**line, **more}
-
-
-def output(entry):
-    return {"size": entry.size, "etag": entry.etag}
-
-
-def source_name(store):
-    """Return a short name of a store."""
-    return hashlib.sha256(os.fsencode(store.name)).hexdigest()[:16]
-
-
-def recipients_name(recipients, keep=False):
-    """Return a short name of a set of recipients: all of an object, or those that were added."""
-    name = hashlib.sha256("\n".join(sorted(recipients)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    return f"+{name}" if keep else name
-
-
-def _version(size, etag):
-    """Return a version of an object as one text, or None if there is none."""
-    return f"{size}:{etag}" if isinstance(size, int) and isinstance(etag, str) else None
+        part, parts = fields.get("part"), fields.get("parts")
+        if isinstance(part, int) and isinstance(parts, int):
+            if not 0 < part <= parts <= PARTS_MAX:
+                return
+            self._known.execute("INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", (name, part, json.dumps(listed)))
+            found = self._known.execute("SELECT list FROM parts WHERE name = ? AND part <= ? ORDER BY part", (name, parts))
+            found = found.fetchall() if part == parts else ()
+            listed = [one for (piece,) in found for one in json.loads(piece)]
+        if name == recipients_name(listed, name.startswith("+")):
+            self._known.execute("INSERT OR IGNORE INTO recipients VALUES (?, ?)", (name, json.dumps(listed)))
 
 
 def _own_file(path):
@@ -334,50 +374,20 @@ def _own_file(path):
         return
 
 
-def _lines(pieces):
-    """Yield the lines of a text that comes in pieces. A line that is too long is cut short."""
-    rest = bytearray()
-    for piece in pieces:
-        start = 0
-        while (end := piece.find(b"\n", start)) >= 0:
-            rest += piece[start : min(end, start + LINE_BYTES_MAX + 1)]
-            yield bytes(rest[: LINE_BYTES_MAX + 1])
-            rest.clear()
-            start = end + 1
-        rest += piece[start : start + LINE_BYTES_MAX + 1]
-        del rest[LINE_BYTES_MAX + 1 :]
-    # The last line of a job that was killed may have no end, and is not complete.
-
-
-def _checked(line):
-    """Return command, path and fields of a line. The command is None for a line that is not about an object."""
-    if len(line) > LINE_BYTES_MAX:
-        raise ValueError(f"longer than {LINE_BYTES_MAX} bytes")
+def _replace(path, pieces):
+    """Replace a file, so that at any time it has either content in whole."""
+    path = os.path.realpath(path)
+    temporary = f"{path}.tmp-{os.urandom(8).hex()}"
     try:
-        fields = json.loads(line)
-    except (ValueError, RecursionError):
-        raise ValueError("not JSON") from None
-    if not isinstance(fields, dict):
-        raise ValueError("not an object of JSON")
-    if "list" in fields:
-        return None, "", fields
-    if not isinstance(fields.get("command"), str):
-        raise ValueError("no command")
-    path, output = fields.get("path"), fields.get("output", {})
-    if not isinstance(path, str) or not path:
-        raise ValueError("no path")
-    if fields.get("state") not in _STATES:
-        raise ValueError("no known state")
-    if not isinstance(output, dict):
-        raise ValueError("the output is not an object of JSON")
-    kept = _kept(fields, output)
-    names = [kept[key] for key in ("recipients", "source", "job") if kept[key] is not None]
-    if not all(isinstance(name, str) and name.isascii() for name in names):
-        raise ValueError("the recipients, the source or the job is not a name")
-    return fields.get("command"), path, kept
-
-
-def _kept(fields, output):
-    """Return what is kept of a line."""
-    kept = {key: fields.get(key) for key in ("size", "etag", "state", "recipients", "sha256", "header", "source", "job")}
-    return {**kept, "output": {key: output.get(key) for key in ("size", "etag")}, "added": []}
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "wb") as file:
+            os.fchmod(descriptor, os.stat(path).st_mode & 0o777)
+            file.writelines(pieces)
+            file.flush()
+            os.fsync(descriptor)
+        os.rename(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    sync_folder(os.path.dirname(path))

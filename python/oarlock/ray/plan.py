@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from .._oarlock import FileError
 from .keys import Opened, digest, open_header
+from .lines import output, recipients_name
 from .local import LocalStore
-from .manifest import output, recipients_name
 from .names import FoldedNames
 from .objects import (
     ANYTHING,

@@ -392,6 +392,25 @@ class PluginStore:
         self._pieces_written += 1
         self._put(self._own(f"manifest-{name}-{self._pieces_written:06}.jsonl"), bytes(data))
 
+    def write_manifest(self, name, pieces):
+        """Write a manifest as a whole. It appears once it is complete."""
+        temporary, place, size = self._own(f"tmp-{os.urandom(8).hex()}"), self._own(f"manifest-{name}.jsonl"), 0
+        with self._fs.open(temporary, "wb") as file:
+            sink = _Sink(file, self._can_sync(file))
+            for piece in pieces:
+                sink.write([piece])
+                size += len(piece)
+            sink.finish()
+        self._fs.mv(temporary, place)
+        # Some stores answer that they have renamed a file, and have not.
+        if self._fs.info(place)["size"] != size:
+            raise OSError(f"the store did not write the manifest {name}")
+
+    @_repeated
+    def remove_manifest(self, name):
+        with contextlib.suppress(FileNotFoundError):
+            self._fs.rm_file(self._own(name))
+
     @_repeated
     def _put(self, path, data):
         self._fs.pipe_file(path, data)

@@ -45,6 +45,7 @@ _CONDITIONS = {
 _MARK = "oarlock-fleet"
 #: How the names of claims to the lock begin.
 _CLAIM = "lock-"
+_MANIFEST_PART_BYTES = 16 << 20
 _PART_BYTES_MAX = sealed_bytes(RANGE_BYTES) + (1 << 20)
 
 
@@ -306,7 +307,7 @@ class S3Store:
 
         They belong to drivers that were killed, or to requests that the store carried out without an answer.
         """
-        more, lock = {}, self._own("lock")["Key"]
+        more, lock, manifests = {}, self._own("lock")["Key"], self._own("manifest-")["Key"]
         while True:
             try:
                 page = self._fs.call_s3("list_multipart_uploads", Bucket=self._bucket, Prefix=self._prefix, **more)
@@ -314,8 +315,8 @@ class S3Store:
                 return
             for upload in page.get("Uploads", ()):
                 path = upload["Key"][len(self._prefix) :]
-                # A job that asks for the store's conditions uploads its lock.
-                if upload["Key"] == lock or is_ours(path):
+                # A job that asks for the store's conditions uploads its lock, and one that makes a snapshot a manifest.
+                if upload["Key"] == lock or upload["Key"].startswith(manifests) or is_ours(path):
                     self._abort(upload["Key"], upload["UploadId"])
             if not page.get("IsTruncated"):
                 return
@@ -411,6 +412,41 @@ class S3Store:
         self._pieces_written = getattr(self, "_pieces_written", 0) + 1
         place = self._own(f"manifest-{name}-{self._pieces_written:06}.jsonl")
         self._fs.call_s3("put_object", **place, Body=bytes(data))
+
+    def write_manifest(self, name, pieces):
+        """Write a manifest as a whole. It appears once it is complete."""
+        place, upload, parts, data, size = self._own(f"manifest-{name}.jsonl"), {}, [], bytearray(), 0
+
+        def send():
+            part = self._fs.call_s3("upload_part", **place, **upload, PartNumber=len(parts) + 1, Body=bytes(data))
+            parts.append({"PartNumber": len(parts) + 1, "ETag": part["ETag"]})
+            data.clear()
+
+        try:
+            for piece in pieces:
+                data += piece
+                size += len(piece)
+                if len(data) >= _MANIFEST_PART_BYTES:
+                    upload = upload or {"UploadId": self._fs.call_s3("create_multipart_upload", **place)["UploadId"]}
+                    send()
+            if not upload:
+                self._fs.call_s3("put_object", **place, Body=bytes(data))
+                return
+            if data:
+                send()
+            try:
+                self._fs.call_s3("complete_multipart_upload", **place, **upload, MultipartUpload={"Parts": parts})
+            except FileNotFoundError:
+                # A request that was repeated finds what it did the first time.
+                if self._fs.call_s3("head_object", **place)["ContentLength"] != size:
+                    raise
+        except BaseException:
+            if upload:
+                self._abort(place["Key"], upload["UploadId"])
+            raise
+
+    def remove_manifest(self, name):
+        self._fs.call_s3("delete_object", **self._own(name))
 
     def _own(self, name):
         return {"Bucket": self._bucket, "Key": f"{self._prefix}{FOLDER}/{name}"}

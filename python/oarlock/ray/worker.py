@@ -10,6 +10,7 @@ import errno
 import hashlib
 import json
 import os
+import pickle
 import random
 import socket
 import time
@@ -17,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from .._oarlock import AgeHeader, AgeIdentities, AgeKey, FileError, __version__
-from .manifest import line_of, output, source_name
+from .lines import line_of, output, source_name
 from .objects import (
     CHUNK_BYTES,
     NONCE_BYTES,
@@ -54,8 +55,6 @@ class Settings(NamedTuple):
     job: str = ""
     umask: int | None = None
     unconditional: tuple[tuple[str, str], ...] = ()
-    #: The driver's version of the package.
-    version: str = __version__
 
 
 class Sealed(NamedTuple):
@@ -101,9 +100,17 @@ class Fault(NamedTuple):
 
 
 class Worker:
-    def __init__(self, settings):
-        self._settings = settings
+    def __init__(self, version, packed):
+        """Take the driver's version of the package, and pickled settings, which another version may not understand."""
         self._identity = AgeIdentities.generate()
+        self._fault = None
+        if version != __version__:
+            self._fault = (
+                f"{socket.gethostname()} has version {__version__} of oarlock, and the driver {version}: "
+                "install the same one on all machines"
+            )
+            return
+        settings = self._settings = pickle.loads(packed)
         self._source = store(settings.source, settings.endpoint)
         self._target = store(settings.target, settings.endpoint)
         self._target.job, self._target.umask = settings.job, settings.umask
@@ -116,7 +123,13 @@ class Worker:
         self._range_bytes = settings.range_chunks * CHUNK_BYTES
 
     def begin(self):
-        """Return the recipient of this worker, and what is wrong with its machine."""
+        """Return the recipient of this worker, its process, and what is wrong with its machine.
+
+        Drivers of other versions call this too.
+        """
+        return self._identity.recipient, os.getpid(), self._fault or self._wrong()
+
+    def _wrong(self):
         lock = self._settings.lock
         fault = None
         if lock is not None and self._target.lock_text() != lock:
@@ -125,12 +138,7 @@ class Worker:
             outdated = one.outdated() if hasattr(one, "outdated") else None
             if outdated is not None:
                 fault = f"{socket.gethostname()}: {outdated}"
-        if self._settings.version != __version__:
-            fault = (
-                f"{socket.gethostname()} has version {__version__} of oarlock, and the driver {self._settings.version}: "
-                "install the same one on all machines"
-            )
-        return self._identity.recipient, os.getpid(), fault
+        return fault
 
     def objects(self, items, journal=None):
         """Process whole objects. Return Done or Fault for each."""

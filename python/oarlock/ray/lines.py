@@ -1,0 +1,166 @@
+"""Lines of manifests and journals: what they tell, and what is not believed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+
+from .objects import mark_of, output_of
+
+LINE_BYTES_MAX = 64 << 10
+#: Bytes of recipients in a line, and lines of a list. The header of a file, of 1 MiB, holds fewer.
+_LISTED_BYTES_MAX = 48 << 10
+PARTS_MAX = 64
+_STATES = ("begun", "written", "done", "failed")
+
+
+def line_of(command, source, entry, state, **more):
+    """Return the line of an object."""
+    line = {"command": command, "path": entry.path, "size": entry.size, "etag": entry.etag, "state": state, "source": source}
+    return {**line, **more}
+
+
+def output(entry):
+    return {"size": entry.size, "etag": entry.etag}
+
+
+def source_name(store):
+    """Return a short name of a store."""
+    return hashlib.sha256(os.fsencode(store.name)).hexdigest()[:16]
+
+
+def recipients_name(recipients, keep=False):
+    """Return a short name of a set of recipients: all of an object, or those that were added."""
+    name = hashlib.sha256("\n".join(sorted(recipients)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"+{name}" if keep else name
+
+
+def list_lines(kind, name, listed):
+    """Return the lines of a list, each short enough to be read back."""
+    groups, size = [[]], 0
+    for one in listed:
+        length = len(json.dumps(one)) + 2
+        if groups[-1] and size + length > _LISTED_BYTES_MAX:
+            groups.append([])
+            size = 0
+        groups[-1].append(one)
+        size += length
+    if len(groups) == 1:
+        return [json.dumps({kind: name, "list": listed}).encode() + b"\n"]
+    lines = ({kind: name, "part": part, "parts": len(groups), "list": group} for part, group in enumerate(groups, 1))
+    return [json.dumps(line).encode() + b"\n" for line in lines]
+
+
+def version_of(size, etag):
+    """Return a version of an object as one text, or None if there is none."""
+    return f"{size}:{etag}" if type(size) is int and isinstance(etag, str) else None
+
+
+def split(pieces):
+    """Yield the lines of a text that comes in pieces. A line that is too long is cut short."""
+    rest = bytearray()
+    for piece in pieces:
+        start = 0
+        while (end := piece.find(b"\n", start)) >= 0:
+            rest += piece[start : min(end, start + LINE_BYTES_MAX + 1)]
+            yield bytes(rest[: LINE_BYTES_MAX + 1])
+            rest.clear()
+            start = end + 1
+        rest += piece[start : start + LINE_BYTES_MAX + 1]
+        del rest[LINE_BYTES_MAX + 1 :]
+    # The last line of a job that was killed may have no end, and is not complete.
+
+
+def checked(line):
+    """Return command, path and fields of a line. The command is None for a line that is not about an object."""
+    if len(line) > LINE_BYTES_MAX:
+        raise ValueError(f"longer than {LINE_BYTES_MAX} bytes")
+    try:
+        fields = json.loads(line)
+    except (ValueError, RecursionError):
+        raise ValueError("not JSON") from None
+    if not isinstance(fields, dict):
+        raise ValueError("not an object of JSON")
+    if "list" in fields:
+        return None, "", fields
+    if not isinstance(fields.get("command"), str):
+        raise ValueError("no command")
+    path, output = fields.get("path"), fields.get("output", {})
+    if not isinstance(path, str) or not path:
+        raise ValueError("no path")
+    if fields.get("state") not in _STATES:
+        raise ValueError("no known state")
+    if not isinstance(output, dict):
+        raise ValueError("the output is not an object of JSON")
+    kept = kept_of(fields, output)
+    names = [kept[key] for key in ("recipients", "source", "job") if kept[key] is not None]
+    if not all(isinstance(name, str) and name.isascii() for name in names):
+        raise ValueError("the recipients, the source or the job is not a name")
+    return fields.get("command"), path, kept
+
+
+def kept_of(fields, output):
+    """Return what is kept of a line."""
+    kept = {key: fields.get(key) for key in ("size", "etag", "state", "recipients", "sha256", "header", "source", "job")}
+    return {**kept, "output": {key: output.get(key) for key in ("size", "etag")}, "added": []}
+
+
+class Outputs:
+    """The versions, or marks, that objects of the destination have by jobs of a source: a table of a database."""
+
+    def __init__(self, database, target_name):
+        self._database = database
+        self._target_name = target_name
+        columns = "path BLOB, version TEXT, source TEXT, PRIMARY KEY (path, version, source)"
+        database.execute(f"CREATE TABLE outputs ({columns}) WITHOUT ROWID")
+
+    def take(self, command, path, fields):
+        """Note whose an object of the destination is. Return whether it was rotated in place."""
+        try:
+            os.fsencode(path)
+        except UnicodeEncodeError:
+            raise ValueError("the path has no bytes") from None
+        is_in_place = command == "rotate" and fields["source"] in (None, self._target_name)
+        row = _output_row(command, path, fields)
+        if row is None:
+            return is_in_place
+        place, version, _ = row
+        insert = "INSERT OR IGNORE INTO outputs "
+        self._database.execute(f"{insert} VALUES (?, ?, ?)", row)
+        if fields["state"] == "done":
+            # From here on only the version tells: marks may outlast a change of the object.
+            self._database.execute("DELETE FROM outputs WHERE path = ? AND version LIKE 'mark:%'", (place,))
+        if is_in_place:
+            # It stays that of the source whose job wrote what was rotated.
+            whose = "SELECT path, ?, source FROM outputs WHERE path = ? AND version = ?"
+            self._database.execute(f"{insert} {whose}", (version, place, version_of(fields["size"], fields["etag"])))
+        return is_in_place
+
+    def sources(self, path, version):
+        """Return the sources whose jobs have written a version of an object, or left a mark on it."""
+        query = "SELECT source FROM outputs WHERE path = ? AND version = ?"
+        return [source for (source,) in self._database.execute(query, (os.fsencode(path), version))]
+
+    def leave(self, command, path, fields):
+        """Remove what a line tells of an object. Return whether it was there."""
+        row = _output_row(command, path, fields)
+        query = "DELETE FROM outputs WHERE path = ? AND version = ? AND source = ?"
+        return row is not None and self._database.execute(query, row).rowcount > 0
+
+    def rest(self):
+        """Yield paths, versions and sources, without marks."""
+        query = "SELECT path, version, source FROM outputs WHERE version NOT LIKE 'mark:%' ORDER BY path, version, source"
+        yield from self._database.execute(query)
+
+
+def _output_row(command, path, fields):
+    """Return path, version or mark, and source of the output that a line tells of, or None."""
+    place, version = output_of(command, path), None
+    if place is None:
+        return None
+    if fields["state"] == "begun" and fields["job"]:
+        version = f"mark:{mark_of(fields['job'], place)}"
+    elif fields["state"] in ("written", "done"):
+        version = version_of(fields["output"]["size"], fields["output"]["etag"])
+    return None if version is None else (os.fsencode(place), version, fields["source"] or "")
