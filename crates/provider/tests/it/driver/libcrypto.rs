@@ -8,10 +8,7 @@ use std::sync::OnceLock;
 use libloading::Library;
 use oarlock_engine::costs::Usage;
 
-use crate::host::{libcrypto_file, module};
-
-/// Options for every library context of these tests, which run once without any and once with `lanes=always`.
-pub const TEST_OPTIONS: &str = "OARLOCK_TEST_OPTIONS";
+use crate::host::{TEST_OPTIONS, libcrypto_file, module};
 
 /// Returns a configuration with which a program uses the provider.
 pub fn configuration(options: &str) -> String {

@@ -7,7 +7,7 @@ pub mod script;
 mod skey;
 
 pub(crate) use libcrypto::evp_functions;
-pub use libcrypto::{Cipher, Context, Libcrypto, Param, TEST_OPTIONS, configuration, libcrypto};
+pub use libcrypto::{Cipher, Context, Libcrypto, Param, configuration, libcrypto};
 pub use skey::{SELECT_ALL, SELECT_PARAMETERS, SELECT_SECRET_KEY, SymmetricKeys};
 
 /// The commands of `EVP_CIPHER_CTX_ctrl` (evp.h).

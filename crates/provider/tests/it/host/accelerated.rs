@@ -16,7 +16,7 @@ use oarlock_engine::costs::{Counted, Usage};
 use oarlock_testing::{lossy, until};
 use tempfile::TempDir;
 
-use super::{LIBRARY, NO_AES, Program, module, oarlock, open_folder, succeeds};
+use super::{LIBRARY, NO_AES, Program, TEST_OPTIONS, module, oarlock, open_folder, succeeds};
 
 /// The environment of a command under `oarlock run`: a configuration that loads the library under test, and counters of what
 /// goes through it. `oarlock run` stays alive with a waiting command as long as this value, so that a test can start
@@ -251,7 +251,7 @@ impl Wanted {
         let mut run = oarlock();
         run.args(["run", "--stats", "--provider"]).arg(&self.module);
         let offer = if self.offers_all { "offer=all," } else { "" };
-        run.arg(format!("--options={offer}{}", self.options));
+        run.arg(format!("--options={offer}{}", more(&self.options)));
         if let Some(socket) = &self.local {
             run.arg(format!("--local={}", socket.display()));
         }
@@ -261,6 +261,13 @@ impl Wanted {
         run.arg("--");
         run
     }
+}
+
+/// Returns `options` and those that the environment gives to every test, such as `lanes=always`.
+fn more(options: &str) -> String {
+    let of_all = std::env::var(TEST_OPTIONS).unwrap_or_default();
+    let both = [options, &of_all].into_iter().filter(|it| !it.is_empty());
+    both.collect::<Vec<_>>().join(",")
 }
 
 /// A machine's configuration as installed by `oarlock provider install`, plus counters.
@@ -279,7 +286,7 @@ impl Machine {
         let mut install = oarlock();
         install
             .args(["provider", "install", "--yes", "--no-calibrate"])
-            .arg(format!("--options={options}"))
+            .arg(format!("--options={}", more(options)))
             .arg("--config")
             .arg(&conf)
             .arg("--module-dir")

@@ -21,6 +21,9 @@ use tempfile::TempDir;
 
 pub use self::accelerated::{Accelerated, Machine, with_conf};
 
+/// Options for every library context and every program of these tests. Those of RSA run again with `lanes=always`.
+pub const TEST_OPTIONS: &str = "OARLOCK_TEST_OPTIONS";
+
 /// Returns the library that cargo has built next to this test.
 pub fn module() -> PathBuf {
     let test = std::env::current_exe().unwrap();

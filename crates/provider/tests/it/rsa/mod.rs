@@ -21,8 +21,8 @@ use rand::{RngExt, SeedableRng};
 use self::calls::{Call, Contexts, SIDES, Side, program};
 use self::keys::{keys, on_every_side};
 use crate::driver::rsa::{RsaKey, functions, provider_name};
-use crate::driver::{TEST_OPTIONS, libcrypto, rounds};
-use crate::host::{Accelerated, has_lanes, run_with};
+use crate::driver::{libcrypto, rounds};
+use crate::host::{Accelerated, TEST_OPTIONS, has_lanes, run_with};
 
 fn shortened(seen: &str) -> String {
     match seen.len() {
