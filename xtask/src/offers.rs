@@ -35,6 +35,14 @@ struct Class {
     lacks: &'static [&'static str],
 }
 
+impl Class {
+    /// Returns whether a CPU with these features, as the mask leaves them, is of this class.
+    fn shows(&self, features: &[String]) -> bool {
+        let has = |name: &&str| features.iter().any(|feature| feature == name);
+        self.has.iter().all(has) && !self.lacks.iter().any(has)
+    }
+}
+
 const CLASSES: [Class; 4] = [
     Class {
         letter: 'A',
@@ -155,43 +163,52 @@ struct Devices {
     features: Vec<String>,
 }
 
-/// Calibrates one class and library; returns `None` if the CPU cannot show the class.
+/// Calibrates one class and library; returns `None` if the CPU cannot show the class. A CPU that is of the class by itself
+/// is not masked, so that OpenSSL keeps what the classes do not tell apart: on Skylake it uses AVX-512, and Oarlock does not.
 fn calibrate(
     program: &Path,
     target: &Path,
     class: &Class,
     library: Option<&Path>,
 ) -> Result<Option<Calibration>> {
-    let masked = |arguments: &[&str]| {
-        let mut command = Command::new(program);
-        command
-            .args(arguments)
-            .env("OARLOCK_CPU", class.oarlock)
-            // Does not overwrite the calibration that this machine's user has stored.
-            .env("OARLOCK_CALIBRATION", target.join("offers"))
-            .env("XDG_CACHE_HOME", target.join("plan"))
-            .env_remove("OARLOCK_OPTIONS")
-            .env_remove("OPENSSL_ia32cap");
-        if !class.oarlock.is_empty() {
-            command.env("OPENSSL_ia32cap", cpu_mask::for_openssl(class.oarlock));
+    for mask in ["", class.oarlock] {
+        let masked = |arguments: &[&str]| {
+            let mut command = Command::new(program);
+            command
+                .args(arguments)
+                .env("OARLOCK_CPU", mask)
+                // Does not overwrite the calibration that this machine's user has stored.
+                .env("OARLOCK_CALIBRATION", target.join("offers"))
+                .env("XDG_CACHE_HOME", target.join("plan"))
+                .env_remove("OARLOCK_OPTIONS")
+                .env_remove("OPENSSL_ia32cap");
+            if !mask.is_empty() {
+                command.env("OPENSSL_ia32cap", cpu_mask::for_openssl(mask));
+            }
+            command
+        };
+        if !class.shows(&features(&mut masked(&["devices", "--json"]))?) {
+            continue;
         }
-        command
-    };
-    let devices = tool::output(&mut masked(&["devices", "--calibrate", "--json"]))?;
+        tool::output(&mut masked(&["devices", "--calibrate", "--json"]))?;
+        let mut command = masked(&["provider", "calibrate", "--json"]);
+        if let Some(library) = library {
+            command.arg("--library").arg(library);
+        }
+        let json = tool::output(&mut command)?;
+        let calibration = serde_json::from_str(&json);
+        return calibration
+            .map(Some)
+            .map_err(|error| format!("`{}`: {error}", tool::line(&command)));
+    }
+    Ok(None)
+}
+
+/// Returns the CPU features that `oarlock devices --json` lists.
+fn features(command: &mut Command) -> Result<Vec<String>> {
+    let devices = tool::output(command)?;
     let devices: Devices = serde_json::from_str(&devices).map_err(|error| error.to_string())?;
-    let has = |name: &&str| devices.features.iter().any(|feature| feature == name);
-    if !class.has.iter().all(has) || class.lacks.iter().any(has) {
-        return Ok(None);
-    }
-    let mut command = masked(&["provider", "calibrate", "--json"]);
-    if let Some(library) = library {
-        command.arg("--library").arg(library);
-    }
-    let json = tool::output(&mut command)?;
-    let calibration = serde_json::from_str(&json);
-    calibration
-        .map(Some)
-        .map_err(|error| format!("`{}`: {error}", tool::line(&command)))
+    Ok(devices.features)
 }
 
 /// Several calibrations of one class and library.
@@ -271,6 +288,23 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(line(version).ok(), expected, "{version}");
+        }
+    }
+
+    #[test]
+    fn a_cpu_is_of_one_class_by_itself() {
+        for (features, expected) in [
+            (&["ssse3", "aes", "avx2", "vaes", "avx512"][..], "A"),
+            (&["ssse3", "aes", "avx2", "vaes"], "B"),
+            // Skylake: its AVX-512 lacks what the kernels need.
+            (&["ssse3", "aes", "avx2", "fma"], "C"),
+            (&["ssse3", "aes"], "D"),
+            (&["ssse3"], ""),
+        ] {
+            let features: Vec<_> = features.iter().map(|&it| it.to_owned()).collect();
+            let shown = CLASSES.iter().filter(|class| class.shows(&features));
+            let letters: String = shown.map(|class| class.letter).collect();
+            assert_eq!(letters, expected, "{features:?}");
         }
     }
 
