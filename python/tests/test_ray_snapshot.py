@@ -155,7 +155,7 @@ def test_a_long_snapshot_in_a_bucket(often, place_of, tmp_path, monkeypatch):
     monkeypatch.setattr("oarlock.ray.s3._MANIFEST_PART_BYTES", 5 << 20)
     for number in (1, 2):
         lines = bytearray()
-        for path in range(2000):
+        for path in range(1000):
             line = {"command": "encrypt", "path": f"{number} {path}", "size": 1, "etag": "e" * 3000, "state": "failed"}
             lines += json.dumps(line).encode() + b"\n"
         store.append_manifest(f"{number:012}", lines)
@@ -176,7 +176,7 @@ def test_a_long_snapshot_in_a_bucket(often, place_of, tmp_path, monkeypatch):
     assert "Uploads" not in call("list_multipart_uploads", **uploads)
     read = Manifest("encrypt", source, store)
     (_,) = store.manifests()
-    assert read.known("1 1999")["state"] == read.known("2 0")["state"] == "failed"
+    assert read.known("1 999")["state"] == read.known("2 0")["state"] == "failed"
     read.close()
 
 
