@@ -187,7 +187,7 @@ def test_an_object_that_is_removed_while_it_is_rotated_stays_away(moto, bucket):
     assert client.list_objects_v2(Bucket=name)["KeyCount"] == 0
 
 
-def test_a_conditional_write_that_is_repeated_finds_its_own(moto, bucket):
+def test_a_conditional_write_that_is_repeated_finds_its_own(moto, bucket, monkeypatch):
     client, name = bucket
     data = os.urandom(1000)
     worker, item = rotating(client, name, moto, "y.age", data)
@@ -198,13 +198,13 @@ def test_a_conditional_write_that_is_repeated_finds_its_own(moto, bucket):
         answer = call(method, **arguments)
         return call(method, **arguments) if method == "put_object" else answer
 
-    store._fs.call_s3 = twice
+    monkeypatch.setattr(store._fs, "call_s3", twice)
     (done,) = worker.objects([item])
     assert isinstance(done, Done), done
     assert client.get_object(Bucket=name, Key="x/y.age")["Body"].read() == item.header + data[100:]
 
 
-def test_a_store_without_conditional_writes(moto, bucket, keys, rng):
+def test_a_store_without_conditional_writes(moto, bucket, keys, rng, monkeypatch):
     """The job says so, and an object that is replaced before the look stays."""
     client, name = bucket
     worker, item = rotating(client, name, moto, "y.age", rng.randbytes(1000))
@@ -220,7 +220,7 @@ def test_a_store_without_conditional_writes(moto, bucket, keys, rng):
     note = store.without_conditions()
     # moto compares the ETags of an object that is put, and not of an upload.
     assert "when long objects are written" in note
-    store._fs.call_s3 = refused
+    monkeypatch.setattr(store._fs, "call_s3", refused)
     assert "when short and long objects are written" in store.without_conditions()
     assert isinstance(worker.objects([item])[0], Done)
     assert "Uploads" not in client.list_multipart_uploads(Bucket=name)
@@ -243,7 +243,7 @@ class Refusal(Exception):
 
 
 @pytest.mark.parametrize("code", ["RequestTimeout", "BadDigest", "ExpiredToken"])
-def test_a_refusal_for_another_reason_than_the_condition(moto, bucket, code):
+def test_a_refusal_for_another_reason_than_the_condition(moto, bucket, monkeypatch, code):
     """It has the status of stores that do not know conditions. The object is not written without one."""
     client, name = bucket
     worker, item = rotating(client, name, moto, "y.age", os.urandom(1000))
@@ -256,7 +256,7 @@ def test_a_refusal_for_another_reason_than_the_condition(moto, bucket, code):
             raise OSError(5, "not this time") from Refusal(400, code)
         return call(method, **arguments)
 
-    store._fs.call_s3 = refused
+    monkeypatch.setattr(store._fs, "call_s3", refused)
     (fault,) = worker.objects([item])
     assert fault.kind == "changed", fault
     assert client.get_object(Bucket=name, Key="x/y.age")["Body"].read() == b"newer"

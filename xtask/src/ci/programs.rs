@@ -40,7 +40,7 @@ const FIRST: [&str; 4] = ["oarlock-provider", "oarlock-cli", "oarlock-net", "oar
 const STACK: &str = "stack";
 /// The time after which a program counts as hanging. The provider's programs take longest: in the long form their
 /// differential test alone takes some 12 minutes.
-const PROGRAM_SECONDS_MAX: &str = "1800";
+const PROGRAM_SECONDS_MAX: &str = "3000";
 /// The time to wait for more output of a program that has ended but left a process behind.
 const LEFT_BEHIND: Duration = Duration::from_secs(10);
 

@@ -22,7 +22,7 @@ pub fn files() -> [(&'static str, String); 4] {
     ]
 }
 
-/// An implementation of chunks: as many blocks as a register has lanes.
+/// A backend's chunk of ChaCha20 blocks: one block for each 32-bit lane of a register.
 pub trait Chunks {
     const BLOCKS: usize;
 
@@ -309,9 +309,9 @@ impl Chunks for Avx2 {
     }
 }
 
-/// The pairs of quarter rounds in a double round: the number of the first, whether they are diagonals, and whether their two
-/// of words 8 to 11 are loaded from memory, where those in registers go. Words 8 and 9 are in registers, then 10 and 11,
-/// which still are when the diagonals begin.
+/// The pairs of quarter rounds in a double round: the number of the first, whether they are diagonals, and whether their
+/// words of 8 to 11 must be swapped in. Registers hold only two of these four words, 8 and 9 or 10 and 11; the other two are
+/// in memory. The first diagonals use words 10 and 11, which the last columns leave in registers.
 pub const QUARTERS: [(usize, usize, bool); 4] =
     [(0, 0, false), (2, 0, true), (0, 1, false), (2, 1, true)];
 

@@ -65,8 +65,8 @@ struct Ssse3;
 impl Chunks for Ssse3 {
     const BLOCKS: usize = 4;
 
-    /// Loads each initial word into all lanes of its register, and into memory, where chunks begin and end with it. The loop
-    /// of later chunks begins here.
+    /// Copies each initial word into all lanes of its register and into memory, from which each chunk loads it at its start
+    /// and adds it at its end. The label is the start of the loop over chunks.
     fn begin_loop(text: &mut Assembly) {
         for (i, register) in words() {
             if i > 12 {
