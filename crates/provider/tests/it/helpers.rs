@@ -3,14 +3,14 @@
 
 use std::process::Command;
 
-use oarlock_testing::is_root;
+use oarlock_testing::{has_cpus, is_root};
 
 use crate::host::{Accelerated, succeeds};
 
 /// User namespaces require a program with one thread (unshare(2)).
 #[test]
 fn a_quiet_program_has_one_thread_again() {
-    if !is_root("a namespace of users") {
+    if !is_root("a namespace of users") || !has_cpus() {
         return;
     }
     for accelerated in with_helpers() {
@@ -21,7 +21,7 @@ fn a_quiet_program_has_one_thread_again() {
 
 #[test]
 fn helpers_give_up_their_rights_and_keep_nothing_that_the_program_drops() {
-    if !is_root("a program with capabilities") {
+    if !is_root("a program with capabilities") || !has_cpus() {
         return;
     }
     for accelerated in with_helpers() {
@@ -33,7 +33,7 @@ fn helpers_give_up_their_rights_and_keep_nothing_that_the_program_drops() {
 /// The C library changes the user of each thread, and aborts if one fails. So helpers must be able to follow.
 #[test]
 fn a_program_may_change_its_user_while_a_helper_is_there() {
-    if !is_root("a program that changes its user") {
+    if !is_root("a program that changes its user") || !has_cpus() {
         return;
     }
     for accelerated in with_helpers() {
@@ -59,6 +59,9 @@ fn without_threads_there_is_never_a_helper() {
 /// Each library context loads the provider, and all share its helpers.
 #[test]
 fn library_contexts_share_one_pool() {
+    if !has_cpus() {
+        return;
+    }
     for accelerated in with_helpers() {
         let mut contexts = moment(&accelerated, "contexts");
         succeeds(contexts.arg(accelerated.conf()));

@@ -117,7 +117,7 @@ fn helpers_of_a_guest_end_soon_after_their_work_and_come_again() {
             pool.in_background(done.clone(), true);
             oarlock_testing::until("it is done", || done.0.load(Ordering::Relaxed) == round);
             oarlock_testing::until("they have ended after background work", quiet);
-            assert!(began.elapsed() < Duration::from_secs(5), "{round}");
+            assert!(began.elapsed() < IDLE_TIME, "{round}");
         }
         // Helpers that are kept do not look again and again.
         std::thread::sleep(2 * GUEST_IDLE_TIME);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use oarlock_testing::{is_root, lossy, until};
+use oarlock_testing::{LIMIT, is_root, lossy, until};
 use rustix::process::Signal;
 
 use super::{Home, Served, free};
@@ -593,11 +593,7 @@ fn servers_go_on_when_relay_and_cryptoserver_come_back() {
     site.server = None;
     let began = Instant::now();
     assert_eq!(site.failures(of_haproxy, 8, 8, "TLSv1_3"), 8);
-    assert!(
-        began.elapsed() < Duration::from_secs(20),
-        "{:?}",
-        began.elapsed()
-    );
+    assert!(began.elapsed() < LIMIT, "{:?}", began.elapsed());
     site.serves();
     until("it is found again", || {
         site.failures(of_haproxy, 4, 2, "TLSv1_3") == 0
@@ -634,8 +630,8 @@ fn a_cryptoserver_that_hangs_takes_no_time_from_keys_that_are_here() {
     let _ = attack.kill();
     let _ = attack.wait();
     site.server.as_ref().unwrap().signal(Signal::CONT);
-    // Each handshake with the remote key would take 2 s of the one worker.
-    assert!(took < Duration::from_secs(25), "{took:?}");
+    // Each handshake with the remote key would take 2 s of the one worker, and so would each of these after it.
+    assert!(took < LIMIT, "{took:?}");
     until("it is asked again", || {
         site.failures(remote, 2, 1, "TLSv1_3") == 0
     });
