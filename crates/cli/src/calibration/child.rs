@@ -12,8 +12,10 @@ use oarlock_engine::costs::openssl::{CallRatios, LEVEL_MIN, MadeFor, Measured, R
 use oarlock_measure::run::provided::Provided;
 use serde::{Deserialize, Serialize};
 
+use super::handshakes::{self, Trial};
 use super::library::Library;
 use super::measuring::{self, Found};
+use super::place;
 use crate::failure::{Failure, reason};
 use crate::openssl_conf::{PostQuantum, ProviderSection, UserConf};
 use crate::{cpu, stdout};
@@ -33,9 +35,13 @@ pub(crate) struct MeasureArgs {
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
 
-    /// Measure, too
-    #[arg(long)]
+    /// Measure each operation, too
+    #[arg(long, conflicts_with = "handshakes")]
     measure: bool,
+
+    /// Measure handshakes with what the calibration offers, too
+    #[arg(long)]
+    handshakes: bool,
 }
 
 /// The child's answer.
@@ -49,8 +55,22 @@ pub(super) struct Look {
     ratios: BTreeMap<String, Vec<u32>>,
     /// Operations that were measured but whose ratios are unknown, since the machine had other work.
     pub(super) noisy: Vec<String>,
+    /// Handshakes with what the calibration offers.
+    #[serde(default)]
+    pub(super) trials: Vec<Trial>,
     /// The day of the measurement.
     made: String,
+}
+
+/// What a child does with the two files.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Task {
+    /// It says what they are.
+    Identify,
+    /// It also measures each operation.
+    Measure,
+    /// It also measures handshakes.
+    Try,
 }
 
 /// [`MadeFor`] as it passes between the processes.
@@ -98,6 +118,21 @@ impl Look {
         })
     }
 
+    /// Counts handshakes with what is offered: if one certainly loses, the operations other than ciphers have at most its
+    /// ratio, so none of them is offered.
+    fn tried(&mut self, trials: Vec<Trial>) {
+        let lost = trials.iter().filter(|trial| trial.is_lost);
+        if let Some(most) = lost.map(|trial| trial.thousandths).min() {
+            let primitives = self.ratios.iter_mut();
+            for (_, ratios) in primitives.filter(|(name, _)| Primitive::named(name).is_some()) {
+                for ratio in ratios {
+                    *ratio = most.min(*ratio);
+                }
+            }
+        }
+        self.trials = trials;
+    }
+
     /// Merges what another process measured: the lowest ratio of each size counts. An operation that only one of them knows
     /// counts as unknown, unless it loses there.
     fn lower(&mut self, other: Self) {
@@ -136,14 +171,20 @@ pub(super) fn measured(
     module: &Path,
     file: Option<&Path>,
 ) -> Result<Look, Failure> {
-    let mut look = look(library, module, file, true)?;
+    let mut look = look(library, module, file, Task::Measure)?;
     for _ in 1..PROCESSES {
-        look.lower(self::look(library, module, file, true)?);
+        look.lower(self::look(library, module, file, Task::Measure)?);
+    }
+    if let Some(measured) = look.measured() {
+        let folder = tempfile::tempdir().map_err(|error| Failure::new(reason(&error)))?;
+        let offered = folder.path().join("calibration");
+        place::add(&offered, measured)?;
+        look.tried(self::look(library, module, Some(&offered), Task::Try)?.trials);
     }
     Ok(look)
 }
 
-/// Has a child load the two files, and measure if `measure` is set.
+/// Has a child load the two files and do `task`.
 ///
 /// # Errors
 /// The message of the child if it failed.
@@ -151,7 +192,7 @@ pub(super) fn look(
     library: &Library,
     module: &Path,
     file: Option<&Path>,
-    measure: bool,
+    task: Task,
 ) -> Result<Look, Failure> {
     let failed = |why: &str| {
         let name = library.path().display();
@@ -168,8 +209,10 @@ pub(super) fn look(
     if let Some(file) = file {
         child.arg("--file").arg(file);
     }
-    if measure {
-        child.arg("--measure");
+    match task {
+        Task::Identify => {}
+        Task::Measure => _ = child.arg("--measure"),
+        Task::Try => _ = child.arg("--handshakes"),
     }
     let output = child
         // These options are meant for one program, not for all.
@@ -196,7 +239,10 @@ pub(crate) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
         module: args.module.as_os_str().as_bytes(),
         leaves_choice: false,
         // On the calling thread, since not every program gains by threads.
-        options: "offer=all,max_threads=0",
+        options: match args.handshakes {
+            true => "max_threads=0",
+            false => "offer=all,max_threads=0",
+        },
         stats: None,
         calibration: args.file.as_deref().map(|file| file.as_os_str().as_bytes()),
         daemons: None,
@@ -221,6 +267,10 @@ pub(crate) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
         true => measuring::measure(&both)?,
         false => Found::default(),
     };
+    let trials = match args.handshakes && verdict == super::USED {
+        true => handshakes::measure(&both)?,
+        false => Vec::new(),
+    };
     let look = Look {
         made_for: MadeForText {
             provider,
@@ -232,6 +282,7 @@ pub(crate) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
         verdict,
         ratios: found.ratios,
         noisy: found.noisy,
+        trials,
         made: oarlock_measure::output::today(),
     };
     stdout::write(stdout::json("measure", &look)?)
@@ -260,7 +311,32 @@ mod tests {
             verdict: String::new(),
             ratios: ratios.collect(),
             noisy: noisy.iter().map(|name| (*name).into()).collect(),
+            trials: Vec::new(),
             made: String::new(),
+        }
+    }
+
+    #[test]
+    fn where_handshakes_lose_no_operation_of_theirs_is_offered() {
+        let trial = |thousandths, is_lost| Trial {
+            end: "full-server".into(),
+            thousandths,
+            is_lost,
+        };
+        let measured = [("aes-128-gcm", 1200), ("x25519", 3000), ("hkdf", 900)];
+        for (trials, expected) in [
+            (
+                vec![trial(1100, false), trial(960, false)],
+                [1200, 900, 3000],
+            ),
+            (vec![trial(940, true), trial(930, true)], [1200, 900, 930]),
+            (vec![], [1200, 900, 3000]),
+        ] {
+            let mut one = look(&measured, &[]);
+            one.tried(trials.clone());
+            let first: Vec<_> = one.ratios.values().map(|ratios| ratios[0]).collect();
+            assert_eq!(first, expected);
+            assert_eq!(one.trials, trials);
         }
     }
 

@@ -5,11 +5,13 @@
 //! mod.rs       what is known of a libcrypto: from the stored file if it fits, otherwise measured now
 //! child.rs     a process that loads libcrypto and the provider: identifies, measures, asks for the file's verdict
 //! measuring.rs the child's measurements: every way in which programs call
+//! handshakes.rs its handshakes with what the measurements offer
 //! library.rs   which libcrypto may be loaded
 //! place.rs     where the file is, and how it is written
 //! ```
 
 mod child;
+mod handshakes;
 pub(crate) mod library;
 mod measuring;
 mod place;
@@ -19,6 +21,7 @@ use std::path::{Path, PathBuf};
 use oarlock_engine::costs::openssl::{MadeFor, Measured, Stored};
 
 pub(crate) use self::child::{MeasureArgs, measure};
+pub(crate) use self::handshakes::Trial;
 pub(crate) use self::library::Library;
 pub(crate) use self::place::{in_configuration, is_own, own};
 use crate::failure::Failure;
@@ -37,6 +40,8 @@ pub(crate) struct Known {
     /// Operations that were just measured but whose ratios other work on this machine hides. The cost tables decide for
     /// them.
     pub(crate) noisy: Vec<String>,
+    /// Handshakes that were just measured.
+    pub(crate) trials: Vec<Trial>,
 }
 
 /// Whether to measure.
@@ -62,17 +67,18 @@ impl Known {
     ) -> Result<Self, Failure> {
         let mut look = match measuring {
             Measuring::Always => child::measured(library, module, file)?,
-            _ => child::look(library, module, file, false)?,
+            _ => child::look(library, module, file, child::Task::Identify)?,
         };
         if measuring == Measuring::IfMissing && look.verdict != USED {
             look = child::measured(library, module, file)?;
         }
         let new = look.measured();
         let noisy = std::mem::take(&mut look.noisy);
+        let trials = std::mem::take(&mut look.trials);
         if let (Some(new), Some(file)) = (&new, file) {
             place::add(file, new.clone())?;
             // Look again, as programs now see the file.
-            look = child::look(library, module, Some(file), false)?;
+            look = child::look(library, module, Some(file), child::Task::Identify)?;
         }
         Ok(Self {
             measured: match file {
@@ -86,6 +92,7 @@ impl Known {
                 .map(Path::to_path_buf),
             made_for: look.made_for.into(),
             noisy,
+            trials,
         })
     }
 

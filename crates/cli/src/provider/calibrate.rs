@@ -1,5 +1,6 @@
 //! `oarlock provider calibrate`, and the calibration that `install` makes and `uninstall` removes.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
@@ -12,7 +13,7 @@ use serde::Serialize;
 
 use super::change::failed;
 use super::module;
-use crate::calibration::{self, Known, Library, Measuring, library};
+use crate::calibration::{self, Known, Library, Measuring, Trial, library};
 use crate::elf::which;
 use crate::failure::Failure;
 use crate::offers::{self, FIGURES, Offer};
@@ -57,6 +58,10 @@ struct Calibrated {
     made: String,
     /// Operations whose ratios other work on this machine hides. The tables decide for them.
     noisy: Vec<String>,
+    /// Our rate over OpenSSL's in handshakes, by end.
+    handshakes: BTreeMap<String, f64>,
+    /// Whether one of them loses, so that only ciphers are offered.
+    are_handshakes_lost: bool,
     offers: Vec<Offer>,
 }
 
@@ -170,12 +175,15 @@ impl Calibrated {
     fn of(library: &Library, known: &Known) -> Result<Self, Failure> {
         let accelerator = options::built(Accelerator::builder().environment())?;
         let measured = known.measured.as_ref();
+        let ratio = |trial: &Trial| (trial.end.clone(), f64::from(trial.thousandths) / 1000.0);
         Ok(Self {
             library: library.path().into(),
             openssl: known.made_for.libcrypto.clone(),
             calibration: known.file.clone(),
             made: measured.map(|it| it.made.clone()).unwrap_or_default(),
             noisy: known.noisy.clone(),
+            handshakes: known.trials.iter().map(ratio).collect(),
+            are_handshakes_lost: known.trials.iter().any(|trial| trial.is_lost),
             offers: offers::all(&accelerator, known.version(), measured),
         })
     }
@@ -187,6 +195,16 @@ impl Calibrated {
         for one in &self.offers {
             let state = if one.is_offered { "" } else { "  not offered" };
             let _ = writeln!(text, "{}{state}", one.to_text());
+        }
+        if !self.handshakes.is_empty() {
+            let ends = self.handshakes.iter();
+            let ends: Vec<_> = ends
+                .map(|(end, ratio)| format!("{end} {ratio:.2}"))
+                .collect();
+            let _ = writeln!(text, "\nhandshakes with P-256: {}", ends.join(", "));
+        }
+        if self.are_handshakes_lost {
+            text.push_str("OpenSSL's own are faster, so only ciphers are offered\n");
         }
         if let Some(noisy) = too_noisy(&self.noisy) {
             let _ = writeln!(text, "\n{noisy}");

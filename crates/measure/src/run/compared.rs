@@ -6,7 +6,9 @@ use std::time::Duration;
 use super::provided::{Provided, Request};
 use crate::cases::Direction;
 use crate::error::Error;
-use crate::peers::openssl::{Call, Caller, Material, Message, Uses, Way};
+use crate::peers::openssl::{
+    Call, Caller, Ends, Handshake, Handshakes, Material, Message, Uses, Way,
+};
 
 /// A comparison that takes as many samples as its owner asks for.
 pub struct Compared {
@@ -73,6 +75,28 @@ impl Both for OfPrimitive {
     }
 }
 
+/// One end of a TLS handshake in memory.
+struct OfHandshake {
+    sides: [Handshakes; 2],
+    end: fn(&Ends) -> Duration,
+}
+
+impl Both for OfHandshake {
+    fn made_by(&mut self, side: usize) -> Result<Vec<u8>, Error> {
+        self.sides[side].run()?;
+        Ok(Vec::new())
+    }
+
+    /// Returns CPU time. The contexts stay, as a server's and a client's do.
+    fn timed(&mut self, side: usize, _: usize, calls: usize) -> Result<Duration, Error> {
+        let mut took = Duration::ZERO;
+        for _ in 0..calls {
+            took += (self.end)(&self.sides[side].run()?);
+        }
+        Ok(took)
+    }
+}
+
 /// The median of some ratios, and the interval in which the true one lies with 95 % confidence.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Spread {
@@ -125,6 +149,27 @@ impl Compared {
         };
         Self::of(Box::new(both), sample, call.at as u64)
             .map_err(|error| about(error, &format!("{call:?}")))
+    }
+
+    /// Prepares samples of the time that one end of `handshake` takes.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] if there is no libssl for this OpenSSL, or no such group; [`Error::Failed`] if it refuses the
+    /// files.
+    pub fn of_handshake(
+        provided: &Provided,
+        handshake: &Handshake,
+        end: fn(&Ends) -> Duration,
+        sample: Duration,
+    ) -> Result<Self, Error> {
+        let (ours, stock) = provided.worlds();
+        let prepared = |world| {
+            let mut made = Handshakes::new(world, handshake)?;
+            made.begin(handshake.is_resumed)?;
+            Ok(made)
+        };
+        let sides = [prepared(ours)?, prepared(stock)?];
+        Self::of(Box::new(OfHandshake { sides, end }), sample, 0)
     }
 
     fn of(both: Box<dyn Both>, sample: Duration, places: u64) -> Result<Self, Error> {

@@ -344,6 +344,14 @@ fn doctor_measures_and_stores_nothing_and_calibrate_stores_it() {
     place.write(&both);
     let said = calibrate();
     assert!(said.contains("stored in "), "{said}");
+    for end in [
+        "full-client",
+        "full-server",
+        "resumed-client",
+        "resumed-server",
+    ] {
+        assert!(said.contains(&format!("{end} ")), "{end}: {said}");
+    }
     let renewed = Stored::parse(&fs::read(&place.file).unwrap()).unwrap();
     assert_eq!(renewed.measured().len(), 2);
     assert_eq!(renewed.measured()[1], other);

@@ -88,11 +88,7 @@ impl Handshakes {
     /// # Errors
     /// [`Error::Unavailable`] if it has no such groups; [`Error::Failed`] if it refuses the files.
     pub(crate) fn new(world: &Rc<World>, handshake: &Handshake) -> Result<Self, Error> {
-        let libssl = FILES
-            .iter()
-            // SAFETY: loading runs the initialisers of the system's own libssl.
-            .find_map(|file| unsafe { Library::new(*file) }.ok())
-            .ok_or_else(|| Error::Unavailable(format!("no {}", FILES.join(", "))))?;
+        let libssl = world.libcrypto().libssl()?;
         let functions = Functions::of(&libssl)?;
         // SAFETY: methods are static; the world outlives the objects created in it.
         let [server, client] = unsafe {
@@ -271,8 +267,6 @@ fn failed(what: &str) -> Error {
     Error::Failed(format!("openssl: {what} failed"))
 }
 
-/// The file names, newest first.
-const FILES: &[&str] = &["libssl.so.4", "libssl.so.3"];
 /// The buffer size in each direction, in bytes: more than a handshake sends.
 const BIO_BYTES: usize = 64 << 10;
 const STEPS_MAX: usize = 10;
