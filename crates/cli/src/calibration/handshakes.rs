@@ -9,7 +9,9 @@ use oarlock_measure::Error;
 use oarlock_measure::peers::openssl::{Ends, Handshake};
 use oarlock_measure::run::compared::Compared;
 use oarlock_measure::run::provided::Provided;
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, PKCS_ECDSA_P256_SHA256};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, PKCS_ECDSA_P256_SHA256,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, reason};
@@ -79,7 +81,12 @@ fn handshake(folder: &Path, is_resumed: bool) -> Handshake {
 fn write_chain(folder: &Path) -> Result<(), Failure> {
     let wrong = |error: rcgen::Error| Failure::new(format!("a certificate: {error}"));
     let key = || KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(wrong);
-    let params = |name: &str| CertificateParams::new([name.to_owned()]).map_err(wrong);
+    let params = |name: &str| -> Result<_, Failure> {
+        let mut params = CertificateParams::new([name.to_owned()]).map_err(wrong)?;
+        // The issuer needs a name of its own.
+        params.distinguished_name.push(DnType::CommonName, name);
+        Ok(params)
+    };
     let (root_key, leaf_key) = (key()?, key()?);
     let mut root = params("root")?;
     root.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

@@ -154,8 +154,8 @@ impl Compared {
     /// Prepares samples of the time that one end of `handshake` takes.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] if there is no libssl for this OpenSSL, or no such group; [`Error::Failed`] if it refuses the
-    /// files.
+    /// [`Error::Unavailable`] if there is no libssl for this OpenSSL, or stock OpenSSL refuses the handshake; [`Error::Failed`]
+    /// if it fails with the provider alone.
     pub fn of_handshake(
         provided: &Provided,
         handshake: &Handshake,
@@ -163,12 +163,14 @@ impl Compared {
         sample: Duration,
     ) -> Result<Self, Error> {
         let (ours, stock) = provided.worlds();
-        let prepared = |world| {
+        let prepared = |world| -> Result<_, Error> {
             let mut made = Handshakes::new(world, handshake)?;
             made.begin(handshake.is_resumed)?;
             Ok(made)
         };
-        let sides = [prepared(ours)?, prepared(stock)?];
+        // Stock first: where OpenSSL was built without a part of it, there is nothing to compare with.
+        let stock = prepared(stock).map_err(|error| Error::Unavailable(error.to_string()))?;
+        let sides = [prepared(ours)?, stock];
         Self::of(Box::new(OfHandshake { sides, end }), sample, 0)
     }
 
