@@ -54,6 +54,18 @@ const LEFT: &[(&str, &str)] = &[
     ("oarlock-provider", "unload::while_a_key_on_lattices_lives"),
 ];
 
+/// Every private operation with an RSA key in lanes, even one that is alone. `make test` runs the tests of RSA so, and the long
+/// form those whose servers sign, but for those in which requests have to wait for each other.
+const LANES_ALWAYS: Variable<'_> = ("OARLOCK_TEST_OPTIONS", "lanes=always");
+const WITH_LANES_ALWAYS: [&str; 6] = [
+    "handshakes::apache::threads_of_apache_sign",
+    "handshakes::nginx::whatever",
+    "handshakes::openssl::",
+    "handshakes::postgres::",
+    "pure::",
+    "tls_servers::",
+];
+
 /// The library directory of an OpenSSL for the provider's tests.
 const OPENSSL: &str = "OARLOCK_TEST_OPENSSL";
 /// Ubuntu 22.04's, one that keeps what a key was decoded from, the long-term support series, the last of 3, and the newest.
@@ -145,6 +157,8 @@ pub fn run_long(root: &Path, target: &Path) -> Result<()> {
     })?;
     let (newest, others) = openssl;
     let provider = programs.of(&["oarlock-provider"]);
+    let signing = provider.clone().only(&WITH_LANES_ALWAYS);
+    all = all.and(signing.with(LANES_ALWAYS));
     all = all.and(beside(&provider, &newest));
     for (name, libraries) in OTHER_OPENSSL.iter().zip(&others) {
         let these = match *name {
