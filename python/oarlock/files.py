@@ -10,7 +10,7 @@ import os
 import stat
 from typing import TYPE_CHECKING, Literal, Union, overload
 
-from ._oarlock import AgeReader, AgeWriter, RemoteIdentity, is_secret
+from ._oarlock import AgeReader, AgeWriter, FileError, RemoteIdentity, is_secret
 from ._rights import Rights
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ _READ_BYTES = 256 << 10
 _WRITTEN_BYTES = 1 << 20
 # The most that a call of native code reads: some 50 ms.
 _PIECE_BYTES = 64 << 20
+_RECIPIENTS = ("age1", "ssh-ed25519 ", "ssh-rsa ")
 
 
 class _Reader(io.RawIOBase):
@@ -34,11 +35,21 @@ class _Reader(io.RawIOBase):
     def __init__(self, file, identities, passphrase):
         self._file = file
         self._position = 0
-        self._age = AgeReader(file.fileno(), identities, passphrase)
+        with self._named():
+            self._age = AgeReader(file.fileno(), identities, passphrase)
 
     @property
     def name(self):
         return self._file.name
+
+    @contextlib.contextmanager
+    def _named(self):
+        """Has an error say which file it is of."""
+        try:
+            yield
+        except FileError as error:
+            name = self.name if isinstance(self.name, int) else os.fsdecode(self.name)
+            raise FileError(f"{name}: {error}") from None
 
     def readable(self):
         return True
@@ -48,7 +59,7 @@ class _Reader(io.RawIOBase):
 
     def readinto(self, buffer):
         self._checkClosed()
-        with memoryview(buffer) as view:
+        with self._named(), memoryview(buffer) as view:
             if view.nbytes > _PIECE_BYTES:
                 # The caller asks for the rest, and Python looks at signals before.
                 with view.cast("B") as whole, whole[:_PIECE_BYTES] as piece:
@@ -62,7 +73,7 @@ class _Reader(io.RawIOBase):
         self._checkClosed()
         data = bytearray(max(self._age.size - self._position, 0))
         start = self._position
-        with memoryview(data) as view:
+        with self._named(), memoryview(data) as view:
             while (done := self._position - start) < len(data):
                 with view[done : done + _PIECE_BYTES] as piece:
                     self._position += self._age.read_into(self._position, piece)
@@ -133,7 +144,10 @@ class _Writer(io.RawIOBase):
         self._rights = Rights.at(self._path)
         temporary = os.path.join(folder, f".oarlock-{os.urandom(8).hex()}")
         mode = 0o666 if self._rights is None else 0o600
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        try:
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, self._path) from None
         self._temporary = temporary
         self._file = os.fdopen(descriptor, "wb", buffering=0)
 
@@ -257,6 +271,8 @@ def open(file, mode="rb", *, identity=None, recipients=None, passphrase=None, ar
         if armor:
             raise ValueError("armor is for writing: a reader sees whether a file is text")
         identities = [_text(one) for one in _each(identity)]
+        if not identities and passphrase is None:
+            raise ValueError("reading needs an identity or a passphrase")
         raw = builtins.open(file, "rb", buffering=0)
         try:
             if not stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
@@ -268,6 +284,8 @@ def open(file, mode="rb", *, identity=None, recipients=None, passphrase=None, ar
     if mode in ("wb", "xb", "w", "x"):
         if identity is not None:
             raise ValueError("an identity is for reading: writing needs recipients")
+        if passphrase == "":
+            raise ValueError("passphrase is empty")
         path = os.fsdecode(file)
         return _BufferedWriter(_Writer(path, mode, list(_each(recipients)), passphrase, armor), _WRITTEN_BYTES)
     raise ValueError(f"mode must be 'rb', 'wb' or 'xb', not {mode!r}")
@@ -286,6 +304,8 @@ def _text(identity):
     # A path may have bytes that are not UTF-8.
     if isinstance(identity, bytes) and is_secret(identity.decode(errors="replace")):
         return _decoded(identity, "an identity")
+    if isinstance(identity, str) and identity.startswith(_RECIPIENTS):
+        raise ValueError("identity is a recipient, which only encrypts: give the file of its identity, AGE-SECRET-KEY-1...")
     if isinstance(identity, str) and is_secret(identity.encode(errors="replace").decode()):
         return identity
     with builtins.open(identity, "rb") as file:

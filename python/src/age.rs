@@ -15,7 +15,7 @@ use oarlock::Accelerator;
 use oarlock_file::Error;
 use oarlock_file::age::{Reader, Writer};
 use oarlock_net::client::ClientError;
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use pyo3::{Borrowed, FromPyObject};
@@ -27,6 +27,7 @@ use crate::exclusive::{Exclusive, LeftByParent};
 use crate::failure::{FileError, OarlockError, server_error};
 use crate::origin::Origin;
 use crate::remote::RemoteIdentity;
+use crate::signals::interruptible;
 
 /// The most bytes that a call writes: some 50 ms.
 const PIECE_BYTES: usize = 64 << 20;
@@ -65,7 +66,13 @@ impl FromPyObject<'_, '_> for Text {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
-        let text = object.cast::<PyString>()?;
+        let text = object.cast::<PyString>().map_err(|_| {
+            let found = object.get_type().name();
+            let found = found.map_or_else(|_| "another type".to_owned(), |name| name.to_string());
+            PyTypeError::new_err(format!(
+                "a passphrase, identity or recipient must be str, not {found}"
+            ))
+        })?;
         match text.to_cow() {
             Ok(text) => Ok(Self(Zeroizing::new(text.into_owned()))),
             Err(_) => Err(PyValueError::new_err(
@@ -98,20 +105,26 @@ impl AgeReader {
                 AnyIdentity::Here(text) => texts.push(text),
             }
         }
+        let is_passphrase_alone = passphrase.is_some() && texts.is_empty() && remote.is_empty();
         let mut identities = keys::identities(strings(texts), passphrase)?;
         for identity in remote {
             let identity = identity.get();
-            let unwrapping = py.detach(|| identity.unwrapping());
+            let unwrapping = interruptible(py, || identity.unwrapping())?;
             identities.push(Box::new(unwrapping.map_err(|error| error.exception())?));
         }
         let accelerator = accelerator()?;
         let file = duplicate(descriptor)?;
-        let opened = py.detach(|| {
+        let opened = interruptible(py, || {
             let identities: Vec<&dyn age::Identity> =
                 identities.iter().map(|it| it.as_ref() as _).collect();
             Reader::new(file, &identities, accelerator)
-        });
-        opened.map(Self).map_err(|error| failed(&error))
+        })?;
+        opened.map(Self).map_err(|error| match error {
+            Error::NoMatchingIdentity if is_passphrase_alone => FileError::new_err(
+                "it was encrypted for keys, not with a passphrase: give an identity",
+            ),
+            error => failed(&error),
+        })
     }
 
     /// The length of the plaintext in bytes, which is authentic.
@@ -269,6 +282,11 @@ fn failed(error: &Error) -> PyErr {
             Some(number) => PyOSError::new_err((number, error.to_string())),
             None => PyOSError::new_err(error.to_string()),
         },
+        Error::Identity(::age::DecryptError::Io(cause))
+            if cause.kind() == io::ErrorKind::OutOfMemory =>
+        {
+            PyMemoryError::new_err("the memory that the passphrase's rounds of scrypt take")
+        }
         Error::Identity(::age::DecryptError::Io(cause)) => match passing(cause) {
             Some(unanswered) => server_error(unanswered, error.to_string()),
             None => FileError::new_err(error.to_string()),

@@ -234,6 +234,16 @@ pub fn is_masked(object: &Bound<'_, PyAny>) -> bool {
     mask(object).is_some_and(|mask| mask.is_truthy().unwrap_or(false))
 }
 
+/// Whether a value is `pandas.NA`, which stands for null in the columns of a pandas without Arrow's interface (before 3).
+pub fn is_na(object: &Bound<'_, PyAny>) -> bool {
+    let kind = object.get_type();
+    let is_named = kind.name().is_ok_and(|name| name == "NAType");
+    is_named
+        && kind
+            .module()
+            .is_ok_and(|module| module.to_string().starts_with("pandas."))
+}
+
 /// Whether an error is about an argument: not one that only passes through, such as `KeyboardInterrupt`.
 pub fn is_of_argument(py: Python<'_>, error: &PyErr) -> bool {
     error.is_instance_of::<PyTypeError>(py) || is_of_buffer(py, error)

@@ -29,6 +29,7 @@ use crate::engine::accelerator;
 use crate::failure::exception;
 use crate::origin::Origin;
 use crate::remote::RemoteSecretKey;
+use crate::signals::interruptible;
 
 /// The values of a call, and what goes with them.
 #[pyclass(frozen, module = "oarlock", name = "ColumnResult")]
@@ -115,7 +116,7 @@ pub fn seal_many(
     let (nonces, shown) = match given {
         Some((read, shown)) => (read, Shown::Given(shown)),
         None => {
-            let made = py.detach(|| nonces::made(values.rows()))?;
+            let made = interruptible(py, || nonces::made(values.rows()))??;
             (Values::of_array(made.clone(), "nonces"), Shown::Made(made))
         }
     };
@@ -128,7 +129,7 @@ pub fn seal_many(
     };
     call.check_lengths()?;
     if let Shown::Given(_) = shown {
-        py.detach(|| nonces::check_unique(&call))?;
+        interruptible(py, || nonces::check_unique(&call))??;
     }
     result(py, &call, Direction::Encrypt, room, shown)
 }
@@ -292,7 +293,7 @@ fn shown(given: &Bound<'_, PyAny>, read: &Values) -> PyResult<Py<PyAny>> {
     if given.len().is_ok() && !input::is_stream_alone(given)? {
         return Ok(given.clone().unbind());
     }
-    let column = given.py().detach(|| Column::copy_of(read))?;
+    let column = interruptible(given.py(), || Column::copy_of(read))??;
     Ok(Py::new(given.py(), column)?.into_any())
 }
 
@@ -349,7 +350,8 @@ fn keys<'py>(key: &'py Bound<'_, PyAny>, algorithm: Option<&str>) -> PyResult<Ke
         }
         None => {
             return Err(PyValueError::new_err(
-                "a column of keys needs algorithm=\"AESGCM\" or \"ChaCha20Poly1305\"",
+                "key must be an AESGCM or ChaCha20Poly1305 object, or a column of keys with algorithm=\"AESGCM\" or \
+                 \"ChaCha20Poly1305\"",
             ));
         }
     };

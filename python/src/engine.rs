@@ -7,6 +7,7 @@ use oarlock::{Accelerator, Error};
 use pyo3::prelude::*;
 
 use crate::failure::exception;
+use crate::signals::go_on;
 
 /// From this length on a call releases the GIL. That costs 15 ns while no other thread wants it, and a switch of threads when one
 /// does: some microseconds, as long as AES-256-GCM takes for 32 KiB. A thread that waits gets the GIL after 1 us at most.
@@ -14,6 +15,9 @@ const DETACHED_BYTES_MIN: usize = 8 << 10;
 
 /// Work that pays for waking another thread, in bytes: 100 us.
 const SHARED_BYTES_MIN: usize = 512 << 10;
+
+/// Items between two looks at signals.
+const BLOCK_ITEMS: usize = 64;
 
 static ACCELERATOR: OnceLock<Result<Accelerator, Error>> = OnceLock::new();
 
@@ -31,6 +35,23 @@ pub fn compute<T: Send>(py: Python<'_>, bytes: usize, work: impl FnOnce() -> T +
         work()
     } else {
         py.detach(work)
+    }
+}
+
+/// Does what [`each`] does, for items that take as long as sealing `bytes` bytes each, and ends early in a call that is not to
+/// go on.
+pub fn each_in_blocks<T: Send>(
+    accelerator: &Accelerator,
+    bytes: usize,
+    mut items: impl Iterator<Item = T>,
+    work: impl Fn(T) + Sync,
+) {
+    loop {
+        let block: Vec<_> = items.by_ref().take(BLOCK_ITEMS).collect();
+        if block.is_empty() || !go_on() {
+            return;
+        }
+        each(accelerator, bytes * block.len(), block, &work);
     }
 }
 

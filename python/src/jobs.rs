@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use oarlock::job::{CompletionQueue, Job, JobOptions, Order, QueueFull};
 use oarlock::{Error, keys};
 use oarlock_net::proto;
-use pyo3::IntoPyObjectExt as _;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use pyo3::{PyTraverseError, PyVisit};
+use pyo3::{Borrowed, FromPyObject, IntoPyObjectExt as _, PyTraverseError, PyVisit};
 use zeroize::Zeroizing;
 
 use crate::buffer::Input;
@@ -22,6 +22,7 @@ use crate::numbers::word;
 use crate::remote::{
     Call, Change, Content, Cryptoserver, Done, KeyEntry, NoAnswer, RemoteKey, RemoteSecretKey,
 };
+use crate::signals::interruptible;
 
 /// Results that one call of `drain` hands to their futures: some 100 us of the loop's time.
 const DRAINED_MAX: usize = 64;
@@ -137,18 +138,32 @@ impl Jobs {
         call: Call,
         timeout: Option<f64>,
     ) -> PyResult<()> {
-        let job = py.detach(|| key.submit(call, timeout))?;
+        let job = interruptible(py, || key.submit(call, timeout))??;
         self.push_remote(job, future)
     }
 }
 
 /// A key of this process or of a server. To one of a server, the first call in a forked child connects, without the GIL.
-#[derive(FromPyObject)]
 enum AnyKey<'py> {
-    #[pyo3(annotation = "PrivateKey")]
     Here(Bound<'py, PrivateKey>),
-    #[pyo3(annotation = "RemoteKey")]
     There(Bound<'py, RemoteKey>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for AnyKey<'py> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(key) = object.cast::<PrivateKey>() {
+            return Ok(Self::Here(key.to_owned()));
+        }
+        match object.cast::<RemoteKey>() {
+            Ok(key) => Ok(Self::There(key.to_owned())),
+            Err(_) => Err(PyTypeError::new_err(format!(
+                "key must be a PrivateKey or a RemoteKey, not {}",
+                object.get_type().name()?
+            ))),
+        }
+    }
 }
 
 #[pymethods]
@@ -195,12 +210,13 @@ impl Jobs {
         data: &Bound<'_, PyAny>,
         scheme: Option<&str>,
     ) -> PyResult<()> {
-        let data = Input::new(data, "data")?;
+        let object = data;
+        let data = Input::new(object, "data")?;
         let key = match &key {
             AnyKey::Here(key) => key.get(),
             AnyKey::There(key) => {
-                let (key, data) = (key.get(), data.bytes());
-                let job = py.detach(|| key.submit_sign(scheme, Content::Message(data)));
+                let (key, content) = (key.get(), Content::of_loop(object, &data)?);
+                let job = interruptible(py, || key.submit_sign(scheme, content))?;
                 return self.push_remote(job?, future);
             }
         };
@@ -224,7 +240,7 @@ impl Jobs {
             AnyKey::Here(key) => key.get(),
             AnyKey::There(key) => {
                 let (key, digest) = (key.get(), digest.bytes());
-                let job = py.detach(|| key.submit_sign(scheme, Content::Digest(digest)));
+                let job = interruptible(py, || key.submit_sign(scheme, Content::Digest(digest)))?;
                 return self.push_remote(job?, future);
             }
         };
@@ -268,7 +284,7 @@ impl Jobs {
             AnyKey::Here(key) => key.get(),
             AnyKey::There(key) => {
                 let (key, ciphertext) = (key.get(), ciphertext.bytes());
-                let job = py.detach(|| key.submit_decrypt(scheme, ciphertext));
+                let job = interruptible(py, || key.submit_decrypt(scheme, ciphertext))?;
                 return self.push_remote(job?, future);
             }
         };
@@ -345,7 +361,7 @@ impl Jobs {
     }
 
     fn list_keys(&self, py: Python<'_>, future: Py<PyAny>, server: &Cryptoserver) -> PyResult<()> {
-        let job = py.detach(|| server.submit_list());
+        let job = interruptible(py, || server.submit_list())?;
         self.push_remote(job, future)
     }
 
@@ -362,7 +378,7 @@ impl Jobs {
         timeout: Option<f64>,
     ) -> PyResult<()> {
         let change = Change::create(key_type, bits)?;
-        let job = py.detach(|| server.submit_change(id, change, timeout))?;
+        let job = interruptible(py, || server.submit_change(id, change, timeout))??;
         self.push_remote(job, future)
     }
 
@@ -377,7 +393,7 @@ impl Jobs {
         timeout: Option<f64>,
     ) -> PyResult<()> {
         let change = Change::rotate(version)?;
-        let job = py.detach(|| server.submit_change(id, change, timeout))?;
+        let job = interruptible(py, || server.submit_change(id, change, timeout))??;
         self.push_remote(job, future)
     }
 
@@ -390,7 +406,7 @@ impl Jobs {
         id: String,
         timeout: Option<f64>,
     ) -> PyResult<()> {
-        let job = py.detach(|| server.submit_change(id, Change::Disable, timeout))?;
+        let job = interruptible(py, || server.submit_change(id, Change::Disable, timeout))??;
         self.push_remote(job, future)
     }
 
@@ -403,7 +419,7 @@ impl Jobs {
         id: String,
         timeout: Option<f64>,
     ) -> PyResult<()> {
-        let job = py.detach(|| server.submit_change(id, Change::Enable, timeout))?;
+        let job = interruptible(py, || server.submit_change(id, Change::Enable, timeout))??;
         self.push_remote(job, future)
     }
 

@@ -71,7 +71,7 @@ impl PrivateKey {
     fn from_bytes(data: &Bound<'_, PyAny>) -> PyResult<Self> {
         let data = Input::new(data, "data")?;
         let key = keys::PrivateKey::from_bytes(data.bytes());
-        Self::new(&key.map_err(|error| exception(&error))?)
+        Self::new(&key.map_err(|error| unreadable(data.bytes(), &error))?)
     }
 
     /// The type of the key, such as "P-256".
@@ -207,7 +207,7 @@ impl PublicKey {
     fn from_bytes(data: &Bound<'_, PyAny>) -> PyResult<Self> {
         let data = Input::new(data, "data")?;
         let key = keys::PublicKey::from_bytes(data.bytes());
-        Self::new(&key.map_err(|error| exception(&error))?)
+        Self::new(&key.map_err(|error| unreadable(data.bytes(), &error))?)
     }
 
     /// The type of the key, such as "P-256".
@@ -316,13 +316,28 @@ impl PublicKey {
     }
 }
 
+/// Returns the exception for data that is no key.
+fn unreadable(data: &[u8], error: &Error) -> PyErr {
+    let is_pem = data.windows(PEM.len()).any(|part| part == PEM);
+    match data.first() {
+        Some(&DER_SEQUENCE) => exception(error),
+        _ if is_pem => exception(error),
+        _ => PyValueError::new_err("neither PEM nor DER: give the contents of the key's file"),
+    }
+}
+
 /// Returns the scheme with a name, or the usual one of a type.
 pub fn scheme(key_type: KeyType, name: Option<&str>) -> PyResult<Scheme> {
     let Some(name) = name else {
         return Scheme::usual(key_type)
             .ok_or_else(|| PyValueError::new_err(format!("a key of {key_type} cannot sign")));
     };
-    let unknown = || PyValueError::new_err(format!("unknown signature scheme {name:?}"));
+    let unknown = || {
+        PyValueError::new_err(format!(
+            "unknown signature scheme {name:?}: those of a key of {key_type} are {}",
+            scheme_names(key_type)
+        ))
+    };
     Ok(match name {
         "ed25519" => Scheme::Ed25519,
         "ml-dsa" => Scheme::ML_DSA,
@@ -345,7 +360,21 @@ pub fn encryption_scheme(name: &str) -> PyResult<EncryptionScheme> {
         Some(hash) => oaep(hash),
         None => (name == "rsa-pkcs1").then_some(EncryptionScheme::Pkcs1),
     }
-    .ok_or_else(|| PyValueError::new_err(format!("unknown encryption scheme {name:?}")))
+    .ok_or_else(|| {
+        PyValueError::new_err(format!(
+            "unknown encryption scheme {name:?}: use rsa-oaep-sha256, -sha384 or -sha512, or rsa-pkcs1"
+        ))
+    })
+}
+
+fn scheme_names(key_type: KeyType) -> &'static str {
+    match key_type {
+        KeyType::Rsa => "rsa-pss-sha256 and rsa-pkcs1-sha256, also with sha384 and sha512",
+        KeyType::Ec(_) => "ecdsa-sha256, ecdsa-sha384 and ecdsa-sha512",
+        KeyType::Ed25519 => "ed25519",
+        KeyType::MlDsa(_) => "ml-dsa",
+        _ => "none: it cannot sign",
+    }
 }
 
 /// Returns the hash function with a name, such as `sha256`.
@@ -382,3 +411,6 @@ fn result<T: AsRef<[u8]>>(
         Err(error) => Err(exception(&error)),
     }
 }
+
+const PEM: &[u8] = b"-----BEGIN ";
+const DER_SEQUENCE: u8 = 0x30;

@@ -38,6 +38,7 @@ mod packet;
 mod random;
 mod region;
 mod remote;
+mod signals;
 
 use pyo3::pymodule;
 

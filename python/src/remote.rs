@@ -36,6 +36,7 @@ use crate::failure::{
 };
 use crate::key::PublicKey;
 use crate::numbers::word;
+use crate::signals::{go_on, interruptible};
 
 /// Requests of one object that are under way; as many as jobs may wait.
 const REQUESTS_MAX: usize = 1024;
@@ -105,7 +106,8 @@ pub struct Servers {
 struct UnderWay(Arc<Servers>);
 
 impl Servers {
-    /// Returns the connections of this process, which may have to be opened first.
+    /// Returns the connections of this process, which may have to be opened first, in a call that is
+    /// [`interruptible`].
     pub fn device(&self) -> Result<Arc<RemoteDevice>, NoAnswer> {
         let generation = process::fork_generation();
         let ours = |connected: &Option<(usize, Arc<RemoteDevice>)>| match connected {
@@ -115,7 +117,7 @@ impl Servers {
         if let Some(device) = self.with(|connected| ours(connected)) {
             return Ok(device);
         }
-        let device = RemoteDevice::connect("python", self.settings.clone());
+        let device = RemoteDevice::connect_while("python", self.settings.clone(), go_on);
         let device = device.map_err(NoAnswer::Client)?;
         let (device, before) = self.with(|connected| match ours(connected) {
             // Another thread was faster.
@@ -174,14 +176,14 @@ impl Servers {
         F: Future<Output = Result<T, NoAnswer>> + Send + 'static,
     {
         let (sender, mut results) = mpsc::channel();
-        let submitted = py.detach(|| {
+        let submitted = interruptible(py, || {
             let job = self.submit(work)?;
             job.on_completion(move |result| {
                 // After an interrupt nobody receives it.
                 let _ = sender.send(result);
             });
             Ok(())
-        });
+        })?;
         submitted.map_err(|error: NoAnswer| error.exception())?;
         loop {
             let receiver = &mut results;
@@ -293,8 +295,7 @@ impl Cryptoserver {
             connected: Mutex::default(),
             under_way: AtomicUsize::new(0),
         };
-        py.detach(|| servers.device())
-            .map_err(|error| error.exception())?;
+        interruptible(py, || servers.device())?.map_err(|error| error.exception())?;
         Ok(Self(Arc::new(servers)))
     }
 

@@ -3,11 +3,14 @@
 import array
 import ctypes
 import errno
+import mmap
 import resource
+import signal
 import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import numpy
 import pandas
@@ -343,6 +346,7 @@ def test_threads_that_share_a_key(rng):
 def test_objects_and_strides():
     aead, values = oarlock.AESGCM(bytes(32)), [b"ab", None, b"cdef"]
     assert_round_trip(aead, numpy.array(values, object), values)
+    assert_round_trip(aead, [b"ab", pandas.NA, b"cdef"], values)
     strings = numpy.array([b"ab", b"cdef", b"x", b"y"], "S4")
     for column in (strings[::2], numpy.zeros((4, 4), numpy.uint8)[:, ::2], numpy.asfortranarray(numpy.zeros((4, 4), "u1"))):
         with pytest.raises(BufferError, match="values"):
@@ -637,6 +641,73 @@ def test_memory_that_is_not_there():
     for mask in (True, numpy.zeros((2**50, 0), bool)):
         with pytest.raises(MemoryError):
             oarlock.seal_many(aead, numpy.ma.MaskedArray(numpy.zeros((2**50, 0), numpy.uint8), mask=mask))
+
+
+def test_memory_for_errors_that_is_not_there():
+    """A column of which every row fails ends with an exception, not with the process."""
+    code = """
+    import numpy, resource
+    import oarlock
+
+    rows = numpy.zeros((1 << 18, 0), numpy.uint8)
+    nonces = numpy.zeros((1 << 18, 12), numpy.uint8)
+    aead = oarlock.AESGCM(bytes(32))
+    oarlock.open_many(aead, rows[:20_000], nonces=nonces[:20_000])
+    with open("/proc/self/statm") as file:
+        size = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (size + (8 << 20), -1))
+    try:
+        oarlock.open_many(aead, rows, nonces=nonces)
+    except MemoryError as error:
+        print(error)
+    """
+    done = subprocess.run((sys.executable, "-c", textwrap.dedent(code)), capture_output=True, text=True, check=False)
+    assert done.stdout == "the errors of 262144 rows\n", done.stderr
+
+
+def test_signals_during_a_column_of_nulls():
+    """Python looks at them even if no row is computed."""
+
+    class Alarm(Exception):
+        pass
+
+    def handler(*_):
+        raise Alarm
+
+    def nulls(rows):
+        return Lie(format=b"n", length=rows, buffers=0)
+
+    aead = oarlock.AESGCM(bytes(32))
+    previous = signal.signal(signal.SIGALRM, handler)
+    try:
+        for call in (oarlock.seal_many, oarlock.open_many):
+            rows, whole = 1 << 14, 0.0
+            while whole < 0.3:
+                rows *= 2
+                began = time.process_time()
+                call(aead, nulls(rows), nonces=nulls(rows))
+                whole = time.process_time() - began
+            signal.setitimer(signal.ITIMER_REAL, 0.01)
+            began = time.process_time()
+            with pytest.raises(Alarm):
+                call(aead, nulls(rows), nonces=nulls(rows))
+            assert time.process_time() - began < whole / 2
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+def test_offsets_of_64_bits():
+    """Values beyond 2^31 bytes of a column, most of which is a null that nobody reads."""
+    size = (1 << 31) + 4096
+    # `mmap` has MAP_NORESERVE from Python 3.13 on.
+    data = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000)
+    data[:5], data[-5:] = b"first", b"third"
+    offsets = numpy.array((0, 5, size - 5, size), numpy.int64)
+    buffers = [pyarrow.py_buffer(part) for part in (bytes([0b101]), offsets, data)]
+    column = pyarrow.Array.from_buffers(pyarrow.large_binary(), 3, buffers)
+    assert_round_trip(oarlock.AESGCM(bytes(32)), column, [b"first", None, b"third"])
+    assert_round_trip(oarlock.AESGCM(bytes(32)), column[1:], [None, b"third"])
 
 
 def test_many_nulls_take_no_memory():

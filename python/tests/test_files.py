@@ -192,7 +192,7 @@ def test_wrong_keys(identity, tmp_path):
         oarlock.open(tmp_path / "x.age", identity=other)
     with pytest.raises(oarlock.FileError):
         oarlock.open(tmp_path / "x.age", passphrase="guess")
-    with pytest.raises(oarlock.FileError):
+    with pytest.raises(ValueError, match="needs an identity"):
         oarlock.open(tmp_path / "x.age")
     for text in ("AGE-SECRET-KEY-1QQQ", "age-secret-key-1qqq", b"AGE-SECRET-KEY-1QQQ", "-----BEGIN OPENSSH PRIVATE KEY-----\n"):
         with pytest.raises(ValueError) as raised:

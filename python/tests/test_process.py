@@ -385,6 +385,26 @@ def test_interrupt_of_a_long_call():
     assert done.stdout.split() == ["interrupted"], done.stderr
 
 
+def test_interrupt_of_a_passphrase(tmp_path):
+    """Ctrl-C ends the wait for scrypt with 2^22 rounds, half a minute and 4 GiB."""
+    stanza = f"-> scrypt {'A' * 22} 22\n{'A' * 43}"
+    header = f"age-encryption.org/v1\n{stanza}\n--- {'A' * 43}\n"
+    (tmp_path / "x.age").write_bytes(header.encode() + bytes(16 + 16 + 1))
+    code = f"""
+    import os, signal, threading
+    import oarlock
+
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        oarlock.open({str(tmp_path / "x.age")!r}, passphrase="correct horse")
+    except KeyboardInterrupt:
+        print("interrupted")
+    """
+    done = run(code)
+    assert done.stdout.split() == ["interrupted"], done.stderr
+
+
 def test_signals_during_calls():
     hits = []
     previous = signal.signal(signal.SIGALRM, lambda *_: hits.append(1))

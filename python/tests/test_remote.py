@@ -4,10 +4,12 @@ import asyncio
 import hashlib
 import mmap
 import os
+import pathlib
 import pickle
 import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -175,6 +177,28 @@ def test_other_threads_run_while_a_message_is_hashed(server):
         longest, last = max(longest, time.monotonic() - last), time.monotonic()
     thread.join()
     assert longest < (last - began) / 2
+
+
+def test_a_loop_goes_on_while_a_message_is_hashed(server):
+    """The loop's thread does not hash a long message, and copies one that may change."""
+    key, data = server.key("curve"), bytes(1 << 28)
+
+    async def main():
+        began = time.thread_time()
+        signature = await aio.sign(key, data)
+        spent = time.thread_time() - began
+        changing = bytearray(1 << 20)
+        other = aio.sign(key, changing)
+        changing[:] = b"x" * len(changing)
+        key.public_key().verify(await other, bytes(len(changing)))
+        return signature, spent
+
+    signature, of_the_loop = asyncio.run(main())
+    key.public_key().verify(signature, data)
+    began = time.thread_time()
+    digest = hashlib.sha256(data).digest()
+    assert of_the_loop < (time.thread_time() - began) / 4
+    key.public_key().verify_digest(signature, digest)
 
 
 def test_json_web_tokens(server):
@@ -430,6 +454,65 @@ def test_exit(place, address, end):
     """
     done = run(place, address, code)
     assert done.returncode == (-signal.SIGTERM if "SIGTERM" in end else 0), done.stderr
+
+
+def interrupted_later():
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    return timer
+
+
+def test_a_handler_that_connects_while_nobody_answers(place, address):
+    made = []
+
+    def handler(*_):
+        made.append(oarlock.Cryptoserver(address, **files(place)).key("curve").sign(b"message"))
+        raise InterruptedError
+
+    previous = signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(InterruptedError):
+            oarlock.Cryptoserver(f"localhost:{silent.getsockname()[1]}", timeout=600, **files(place))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    assert len(made) == 1
+
+
+def test_an_interrupt_while_nobody_answers(place):
+    """Ctrl-C ends a call that connects, and leaves no thread of it."""
+    threads = pathlib.Path("/proc/self/task")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        before = len(os.listdir(threads))
+        timer = interrupted_later()
+        with pytest.raises(KeyboardInterrupt):
+            oarlock.Cryptoserver(f"localhost:{silent.getsockname()[1]}", timeout=600, **files(place))
+        timer.join()
+        deadline = time.monotonic() + 60
+        while len(os.listdir(threads)) > before:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+
+def test_an_interrupt_while_a_file_key_is_unwrapped(place, tmp_path):
+    second, address = serve(place, "third log")
+    with second:
+        server = oarlock.Cryptoserver(address, timeout=600, **files(place))
+        command = (find_command(), "keygen", "-y", place / "keys" / "archive.key")
+        recipient = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+        oarlock.open(tmp_path / "x.age", "wb", recipients=recipient).close()
+        second.send_signal(signal.SIGSTOP)
+        try:
+            timer = interrupted_later()
+            with pytest.raises(KeyboardInterrupt):
+                oarlock.open(tmp_path / "x.age", identity=server.identity("archive"))
+            timer.join()
+        finally:
+            second.send_signal(signal.SIGCONT)
+        # The object is as before.
+        oarlock.open(tmp_path / "x.age", identity=server.identity("archive")).close()
+        second.kill()
 
 
 def test_a_server_that_is_gone_and_an_interrupt(place):

@@ -70,6 +70,8 @@ pub enum Error {
     HeaderMac,
     /// No identity matches.
     NoMatchingIdentity,
+    /// The file was encrypted with a passphrase, which is not among the identities.
+    NeedsPassphrase,
     /// The file was encrypted with another passphrase.
     WrongPassphrase,
     /// The passphrase requires more than 2 to this power rounds of scrypt, or the number is missing.
@@ -141,6 +143,7 @@ impl fmt::Display for Error {
             }
             Self::HeaderMac => f.write_str(words::HEADER_CHANGED),
             Self::NoMatchingIdentity => f.write_str(words::NO_IDENTITY_FITS),
+            Self::NeedsPassphrase => f.write_str("it was encrypted with a passphrase, which was not given"),
             Self::WrongPassphrase => f.write_str("it was encrypted with another passphrase"),
             Self::ExcessiveWork(most) => f.write_str(&words::excessive(*most)),
             #[cfg(feature = "age")]

@@ -2,10 +2,12 @@
 
 use age::secrecy::SecretString;
 use age::{Identity, Recipient, scrypt, ssh, x25519};
-use oarlock_file::age::{WORK_FACTOR, WORK_FACTOR_MAX, hybrid};
+use oarlock_file::age::{Passphrase, WORK_FACTOR, hybrid};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use zeroize::Zeroizing;
+
+use crate::signals::go_on;
 
 /// Returns the identities of texts: lines of identity files, or SSH private keys without a passphrase.
 ///
@@ -45,10 +47,7 @@ pub fn identities(
         }
     }
     if let Some(passphrase) = passphrase {
-        let mut identity = scrypt::Identity::new(secret(&passphrase));
-        // The crate's own limit depends on the speed of this machine.
-        identity.set_max_work_factor(WORK_FACTOR_MAX);
-        identities.push(Box::new(identity));
+        identities.push(Box::new(Passphrase::new(secret(&passphrase), go_on)));
     }
     Ok(identities)
 }

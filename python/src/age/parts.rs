@@ -24,6 +24,7 @@ use super::{Text, failed, keys, strings};
 use crate::buffer::{Input, Output};
 use crate::engine::{accelerator, compute};
 use crate::remote::RemoteIdentity;
+use crate::signals::interruptible;
 
 /// The header of an age file.
 #[pyclass(frozen, module = "oarlock._oarlock")]
@@ -110,7 +111,7 @@ impl AgeIdentities {
     #[staticmethod]
     fn remote(py: Python<'_>, identity: &Bound<'_, RemoteIdentity>) -> PyResult<Self> {
         let identity = identity.get();
-        let unwrapping = py.detach(|| identity.unwrapping());
+        let unwrapping = interruptible(py, || identity.unwrapping())?;
         let unwrapping = unwrapping.map_err(|error| error.exception())?;
         Ok(Self {
             identities: vec![Box::new(unwrapping)],
@@ -126,11 +127,11 @@ impl AgeIdentities {
 
     /// Open a header. Raises FileError if no identity fits, or the header was altered.
     fn unwrap(&self, py: Python<'_>, header: &AgeHeader) -> PyResult<AgeKey> {
-        let opened = py.detach(|| {
+        let opened = interruptible(py, || {
             let identities: Vec<&dyn Identity> =
                 self.identities.iter().map(|it| it.as_ref() as _).collect();
             header.0.unwrap(&identities)
-        });
+        })?;
         opened.map(AgeKey).map_err(|error| failed(&error))
     }
 }

@@ -123,10 +123,10 @@ fn import(name: &str, array: FFI_ArrowArray, schema: &FFI_ArrowSchema) -> PyResu
         "Z" | "U" => Layout::Offsets(8),
         "vz" | "vu" => Layout::Views,
         _ if format.starts_with("w:") && schema.dictionary().is_none() => Layout::Fixed,
-        _ => return Err(wrong_type(name, format)),
+        _ => return Err(wrong_type(name, &shown(schema))),
     };
     if schema.dictionary().is_some() {
-        return Err(wrong_type(name, "a dictionary"));
+        return Err(wrong_type(name, &shown(schema)));
     }
     let span = i64::try_from(array.len())
         .ok()
@@ -198,6 +198,16 @@ fn check_offsets(name: &str, array: &FFI_ArrowArray, bytes: usize, end: usize) -
     match last {
         0.. => Ok(()),
         _ => Err(invalid(name, "an offset is negative")),
+    }
+}
+
+/// Returns a type as a message names it.
+fn shown(schema: &FFI_ArrowSchema) -> String {
+    match DataType::try_from(schema) {
+        Ok(DataType::Struct(_)) => "Struct, as a table is: take one of its columns".to_owned(),
+        Ok(DataType::Dictionary(_, of)) => format!("Dictionary: cast it to {of}"),
+        Ok(other) => other.to_string(),
+        Err(_) => format!("{:?}", schema.format()),
     }
 }
 

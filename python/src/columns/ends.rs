@@ -4,6 +4,7 @@ use oarlock::Direction;
 
 use super::input::Values;
 use crate::memory::{TooLarge, reserved};
+use crate::signals;
 
 /// Rows of a run: enough that taking one costs nothing, few enough that threads end together.
 const RUN_ROWS: usize = 2048;
@@ -147,7 +148,7 @@ fn sealed(offsets: &[i32], overhead: usize) -> Result<Option<Vec<i32>>, TooLarge
     Ok(Some(ends))
 }
 
-/// Returns the offsets of rows with these lengths, or `None` if the last is beyond `most`.
+/// Returns the offsets of rows with these lengths, or `None` if the last is beyond `most`. It is interruptible.
 fn offsets<T: Offset>(
     rows: usize,
     of_row: impl Fn(usize) -> usize,
@@ -156,7 +157,7 @@ fn offsets<T: Offset>(
     let mut offsets = reserved(rows + 1)?;
     let mut end = 0_usize;
     offsets.push(T::new(0));
-    for row in 0..rows {
+    for row in signals::rows(rows) {
         end = end.saturating_add(of_row(row));
         if end > most {
             return Ok(None);

@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
 use super::arrow;
-use crate::buffer::{Owned, Table, is_masked, is_of_argument};
+use crate::buffer::{Owned, Table, is_masked, is_na, is_of_argument};
 use crate::engine::compute;
 
 /// The cost of importing a value, in bytes of one long message.
@@ -272,7 +272,10 @@ fn objects(name: &'static str, object: &Bound<'_, PyAny>) -> PyResult<Chunk> {
             None
         } else {
             let place = || format!("{name}, row {row}");
-            Some(Owned::new(&value, place)?)
+            match Owned::new(&value, place) {
+                Err(_) if is_na(&value) => None,
+                read => Some(read?),
+            }
         });
     }
     Ok(Chunk::Objects(objects))

@@ -10,9 +10,10 @@ use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 
 use super::runs::{Call, Keys};
-use crate::engine::{accelerator, each};
+use crate::engine::{accelerator, each, each_in_blocks};
 use crate::memory::{reserved, zeroed};
 use crate::random;
+use crate::signals::{self, go_on};
 
 pub const NONCE_BYTES: usize = 12;
 /// Nonces that a thread makes before it takes the next part.
@@ -26,14 +27,10 @@ pub fn made(rows: usize) -> PyResult<FixedSizeBinaryArray> {
     let start = u128::from_le_bytes(start);
     let mut bytes = zeroed(rows.saturating_mul(NONCE_BYTES))
         .map_err(|_| PyMemoryError::new_err(format!("nonces for {rows} rows")))?;
-    let parts: Vec<_> = bytes
-        .chunks_mut(PART_ROWS * NONCE_BYTES)
-        .enumerate()
-        .collect();
-    each(
+    each_in_blocks(
         accelerator()?,
-        rows * NONCE_BYTES,
-        parts,
+        PART_ROWS * NONCE_BYTES,
+        bytes.chunks_mut(PART_ROWS * NONCE_BYTES).enumerate(),
         |(part, bytes)| {
             let first = start.wrapping_add((part * PART_ROWS) as u128);
             for (row, nonce) in bytes.chunks_exact_mut(NONCE_BYTES).enumerate() {
@@ -60,7 +57,12 @@ pub fn check_unique(call: &Call<'_>) -> PyResult<()> {
     };
     let rows = call.values.rows();
     // Most columns of nonces are counters.
-    if (1..rows).all(|row| matches!((of_row(row - 1), of_row(row)), (Some(a), Some(b)) if a < b)) {
+    let mut last = None;
+    let increases = signals::rows(rows).filter_map(of_row).all(|one| {
+        let before = last.replace(one);
+        before.is_none_or(|before| before < one)
+    });
+    if increases {
         return Ok(());
     }
     match first_repeated(rows, of_row)? {
@@ -87,11 +89,10 @@ fn first_repeated<V: Eq + Hash>(
     hashes.resize(rows, 0_u128);
     let cost = rows * NONCE_BYTES;
     let hasher = RandomState::new();
-    let chunks = hashes.chunks_mut(PART_ROWS).enumerate().collect();
-    each(
+    each_in_blocks(
         accelerator,
-        cost,
-        chunks,
+        PART_ROWS * NONCE_BYTES,
+        hashes.chunks_mut(PART_ROWS).enumerate(),
         |(chunk, hashes): (usize, &mut [u128])| {
             for (row, hash) in (chunk * PART_ROWS..).zip(hashes) {
                 // A row without a value has a hash of its own.
@@ -101,7 +102,7 @@ fn first_repeated<V: Eq + Hash>(
         },
     );
     let mut parts = vec![&mut hashes[..]];
-    while parts.len() < accelerator.parallelism() && parts[0].len() > PART_ROWS {
+    while go_on() && parts.len() < accelerator.parallelism() && parts[0].len() > PART_ROWS {
         let halves = Mutex::new(Vec::new());
         each(accelerator, cost, parts, |part| {
             let middle = part.len() / 2;
@@ -111,6 +112,9 @@ fn first_repeated<V: Eq + Hash>(
             halves.extend([low, high]);
         });
         parts = halves.into_inner().unwrap_or_else(PoisonError::into_inner);
+    }
+    if !go_on() {
+        return Ok(None);
     }
     each(accelerator, cost, parts, |part| part.sort_unstable());
     let row_of = |hash: &u128| *hash as u64 as usize;

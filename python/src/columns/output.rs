@@ -17,6 +17,7 @@ use pyo3::types::{PyBytes, PyCapsule, PyList};
 use super::input::Values;
 use crate::memory::{TooLarge, reserved, zeroed};
 use crate::region::copied;
+use crate::signals;
 
 /// A column of binary values.
 ///
@@ -34,11 +35,11 @@ impl Column {
     pub fn copy_of(values: &Values) -> Result<Self, TooLarge> {
         let rows = values.rows();
         let mut ends = reserved(rows.saturating_add(1))?;
-        let lengths = (0..rows).map(|row| values.get(row).map_or(0, <[u8]>::len));
+        let lengths = signals::rows(rows).map(|row| values.get(row).map_or(0, <[u8]>::len));
         let total = lengths.fold(0_usize, usize::saturating_add);
         let mut bytes = reserved(total)?;
         ends.push(0_i64);
-        for row in 0..rows {
+        for row in signals::rows(rows) {
             bytes.extend_from_slice(values.get(row).unwrap_or_default());
             // A vector has at most isize::MAX bytes.
             ends.push(bytes.len() as i64);
@@ -93,6 +94,9 @@ impl Column {
     fn to_pylist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
         for row in 0..self.rows() {
+            if row.is_multiple_of(1 << 16) {
+                py.check_signals()?;
+            }
             match self.get(row) {
                 Some(value) => list.append(copied(py, value)?)?,
                 None => list.append(py.None())?,
@@ -147,7 +151,7 @@ impl Column {
 /// Returns which rows of a column are not null.
 pub fn validity(rows: usize, is_valid: impl Fn(usize) -> bool) -> Result<NullBuffer, TooLarge> {
     let mut bits = zeroed(rows.div_ceil(8))?;
-    for row in (0..rows).filter(|row| is_valid(*row)) {
+    for row in signals::rows(rows).filter(|row| is_valid(*row)) {
         set_bit(&mut bits, row);
     }
     Ok(NullBuffer::new(BooleanBuffer::new(

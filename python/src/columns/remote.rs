@@ -13,10 +13,13 @@ use super::runs::{AssociatedData, Failures, column, too_large};
 use crate::failure::ServerError;
 use crate::memory::{owned, zeroed};
 use crate::remote::{MESSAGE_BYTES_MAX, OVERHEAD_BYTES, RemoteSecretKey, too_long};
+use crate::signals::interruptible;
 
 /// Rows and bytes after which a block is sent: enough that the pause between two of them costs little.
 const BLOCK_ROWS: usize = 32 << 10;
 const BLOCK_BYTES: usize = 8 << 20;
+/// Rows, nulls among them, between two looks at Python's signals.
+const LOOKED_ROWS: usize = 1 << 18;
 
 /// The columns of a call.
 pub struct RemoteCall<'a> {
@@ -39,12 +42,15 @@ impl RemoteCall<'_> {
             )));
         }
         let no_memory = |_| too_large(self.values);
-        let ends = Ends::new(self.values, direction, OVERHEAD_BYTES).map_err(no_memory)?;
+        let ends = interruptible(py, || Ends::new(self.values, direction, OVERHEAD_BYTES))?;
+        let ends = ends.map_err(no_memory)?;
         let mut output = zeroed(ends.total()).map_err(no_memory)?;
         let (mut failures, mut next) = (Failures::new(), 0);
         while next < rows {
+            py.check_signals()?;
             let mut block = Block::default();
-            while next < rows && block.rows.len() < BLOCK_ROWS && block.bytes < BLOCK_BYTES {
+            let end = rows.min(next.saturating_add(LOOKED_ROWS));
+            while next < end && block.rows.len() < BLOCK_ROWS && block.bytes < BLOCK_BYTES {
                 self.add(&mut block, next, direction, &mut failures)?;
                 next += 1;
             }
@@ -75,7 +81,7 @@ impl RemoteCall<'_> {
             }
         }
         failures.sort_unstable_by_key(|(row, _)| *row);
-        let column = py.detach(|| column(self.values, output, ends, &failures));
+        let column = interruptible(py, || column(self.values, output, ends, &failures))?;
         Ok((column?, failures))
     }
 

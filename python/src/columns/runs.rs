@@ -1,6 +1,7 @@
 //! The rows of a call in runs, which threads take.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use arrow_array::{BinaryArray, FixedSizeBinaryArray, LargeBinaryArray};
@@ -21,6 +22,7 @@ use crate::engine::{accelerator, each};
 use crate::failure::OarlockError;
 use crate::memory::{TooLarge, zeroed};
 use crate::origin::Origin;
+use crate::signals::interruptible;
 
 /// The fixed cost of a row, as the number of bytes that are sealed in the same time.
 const ROW_BYTES: usize = 128;
@@ -54,6 +56,24 @@ pub struct Call<'a> {
 /// Rows that failed, and why.
 pub type Failures = Vec<(usize, Error)>;
 
+/// The failures of a call under way.
+#[derive(Default)]
+struct Failed {
+    rows: Mutex<Failures>,
+    /// There was no memory for one.
+    is_full: AtomicBool,
+}
+
+impl Failed {
+    fn push(&self, row: usize, error: Error) {
+        let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        match rows.try_reserve(1) {
+            Ok(()) => rows.push((row, error)),
+            Err(_) => self.is_full.store(true, Ordering::Relaxed),
+        }
+    }
+}
+
 /// Rows and the place of their results.
 struct Run<'a> {
     rows: Range<usize>,
@@ -86,7 +106,7 @@ impl Call<'_> {
         let ends = self.ends(py, direction)?;
         let mut output = zeroed(ends.total()).map_err(|_| too_large(self.values))?;
         let failures = self.fill(py, direction, &ends, &mut output)?;
-        let column = py.detach(|| column(self.values, output, ends, &failures));
+        let column = interruptible(py, || column(self.values, output, ends, &failures))?;
         Ok((column?, failures))
     }
 
@@ -128,7 +148,7 @@ impl Call<'_> {
     }
 
     fn ends(&self, py: Python<'_>, direction: Direction) -> PyResult<Ends> {
-        py.detach(|| Ends::new(self.values, direction, TAG))
+        interruptible(py, || Ends::new(self.values, direction, TAG))?
             .map_err(|_| too_large(self.values))
     }
 
@@ -140,7 +160,7 @@ impl Call<'_> {
         ends: &Ends,
         output: &mut [u8],
     ) -> PyResult<Failures> {
-        let failures = Mutex::new(Vec::new());
+        let failures = Failed::default();
         let accelerator = accelerator()?;
         for block in runs(ends, output) {
             // An argument's method or a signal handler may have forked: the parent seals other values with these nonces.
@@ -156,15 +176,20 @@ impl Call<'_> {
                 });
             });
             py.check_signals()?;
+            if failures.is_full.load(Ordering::Relaxed) {
+                let rows = self.values.rows();
+                return Err(PyMemoryError::new_err(format!("the errors of {rows} rows")));
+            }
         }
         let mut failures = failures
+            .rows
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
         failures.sort_unstable_by_key(|(row, _)| *row);
         Ok(failures)
     }
 
-    fn compute(&self, run: Run<'_>, ends: &Ends, direction: Direction, failures: &Mutex<Failures>) {
+    fn compute(&self, run: Run<'_>, ends: &Ends, direction: Direction, failures: &Failed) {
         let mut rest = run.output;
         let mut computed = Computed::default();
         for row in run.rows {
@@ -179,8 +204,7 @@ impl Call<'_> {
             };
             if let Err(error) = done {
                 output.fill(0);
-                let mut failures = failures.lock().unwrap_or_else(PoisonError::into_inner);
-                failures.push((row, error));
+                failures.push(row, error);
             }
         }
         if let Keys::One(session) = self.keys {

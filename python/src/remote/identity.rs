@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 
 use super::{NoAnswer, Servers};
 use crate::aead::no_pickle;
+use crate::signals::go_on;
 
 /// An age identity that stays on a cryptoserver, for `oarlock.open`.
 #[pyclass(frozen, module = "oarlock")]
@@ -20,10 +21,10 @@ impl RemoteIdentity {
         Self { servers, id }
     }
 
-    /// Returns what unwraps file keys, over connections of this process.
+    /// Returns what unwraps file keys, over connections of this process. Both are [`interruptible`](crate::signals).
     pub fn unwrapping(&self) -> Result<client::RemoteIdentity, NoAnswer> {
         let device = self.servers.device()?;
-        Ok(client::RemoteIdentity::new(device, self.id.as_str()))
+        Ok(client::RemoteIdentity::new(device, self.id.as_str()).with_question(go_on))
     }
 }
 

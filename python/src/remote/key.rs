@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use oarlock::Error;
 use oarlock::job::Job;
-use oarlock::keys::{AcceleratedPublicKey, Scheme};
+use oarlock::keys::{AcceleratedPublicKey, KeyType, Scheme};
 use oarlock::rsa::{EncryptionScheme, Hash};
 use oarlock_engine::hash::{DIGEST_BYTES_MAX, Digest};
-use oarlock_net::client::{CallOptions, Client, Operation};
+use oarlock_net::client::{CallOptions, Client, Operation, compute as compute_elsewhere};
 use oarlock_net::proto;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -16,7 +16,7 @@ use pyo3::types::PyBytes;
 use super::manage::public_half;
 use super::{Answer, NoAnswer, Request, Servers};
 use crate::aead::no_pickle;
-use crate::buffer::Input;
+use crate::buffer::{Input, Owned};
 use crate::engine::compute;
 use crate::failure::exception;
 use crate::hmac::SLOWER;
@@ -36,10 +36,41 @@ pub struct RemoteKey {
 }
 
 /// The input of a signature.
-#[derive(Clone, Copy)]
 pub enum Content<'a> {
     Message(&'a [u8]),
     Digest(&'a [u8]),
+    /// A message that another thread is to hash, which gets a copy.
+    Long(&'a [u8]),
+    /// The same, of an object that does not change.
+    Kept(Owned),
+}
+
+/// A message that outlives the call.
+enum LongMessage {
+    Kept(Owned),
+    Copied(Vec<u8>),
+}
+
+impl LongMessage {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Kept(object) => object.bytes(),
+            Self::Copied(bytes) => bytes,
+        }
+    }
+}
+
+impl<'a> Content<'a> {
+    /// Returns a message for a thread that must not be held up.
+    pub fn of_loop(object: &Bound<'_, PyAny>, input: &'a Input<'_>) -> PyResult<Self> {
+        match input.bytes() {
+            short if short.len() <= HASHED_HERE_BYTES_MAX => Ok(Self::Message(short)),
+            _ if object.is_exact_instance_of::<PyBytes>() => {
+                Owned::new(object, || "data".to_owned()).map(Self::Kept)
+            }
+            long => Ok(Self::Long(long)),
+        }
+    }
 }
 
 impl RemoteKey {
@@ -103,9 +134,13 @@ impl RemoteKey {
         scheme: Option<&str>,
         content: Content<'_>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let (Content::Message(bytes) | Content::Digest(bytes)) = content;
-        let cost = bytes.len().saturating_mul(SLOWER);
-        let work = compute(py, cost, || self.signing(scheme, content))?;
+        let bytes = match &content {
+            Content::Message(bytes) => bytes.len(),
+            _ => 0,
+        };
+        let work = compute(py, bytes.saturating_mul(SLOWER), || {
+            self.signing(scheme, content)
+        })?;
         self.servers.answered(py, work)
     }
 
@@ -138,14 +173,15 @@ impl RemoteKey {
             _ => None,
         };
         let content = match (content, hash) {
-            (Content::Message(message), Some(hash)) => digest(hash, message),
-            (Content::Message(message), None) if message.len() > MESSAGE_BYTES_MAX => {
-                return Err(PyValueError::new_err(format!(
-                    "data has {} bytes, but a server signs at most {MESSAGE_BYTES_MAX} by a key of {key_type}",
-                    message.len()
-                )));
+            (Content::Kept(object), Some(hash)) => Signed::Later(hash, LongMessage::Kept(object)),
+            (Content::Long(message), Some(hash)) => {
+                Signed::Later(hash, LongMessage::Copied(owned(message)?))
             }
-            (Content::Message(message), None) => owned(message)?,
+            (Content::Message(message), Some(hash)) => Signed::Now(digest(hash, message)),
+            (Content::Message(message) | Content::Long(message), None) => {
+                Signed::Now(whole(message, key_type)?)
+            }
+            (Content::Kept(object), None) => Signed::Now(whole(object.bytes(), key_type)?),
             (Content::Digest(digest), Some(hash)) if digest.len() != hash.bytes() => {
                 return Err(PyValueError::new_err(format!(
                     "digest has {} bytes, but the scheme needs {}",
@@ -153,7 +189,7 @@ impl RemoteKey {
                     hash.bytes()
                 )));
             }
-            (Content::Digest(digest), Some(_)) => owned(digest)?,
+            (Content::Digest(digest), Some(_)) => Signed::Now(owned(digest)?),
             (Content::Digest(_), None) => {
                 return Err(PyValueError::new_err(format!(
                     "a key of {key_type} signs messages only, not digests"
@@ -163,6 +199,13 @@ impl RemoteKey {
         let (id, public) = (self.id.clone(), self.public.clone());
         Ok(move |client: Client| {
             Box::pin(async move {
+                let content = match content {
+                    Signed::Now(bytes) => Ok(bytes),
+                    Signed::Later(hash, message) => {
+                        compute_elsewhere(move || digest(hash, message.bytes())).await
+                    }
+                };
+                let content = content.map_err(NoAnswer::Client)?;
                 let operation = Operation::Sign(proto::Sign {
                     key_id: id.clone(),
                     scheme: number.into(),
@@ -324,6 +367,23 @@ fn of_version(mut key: proto::Key, version: u32) -> PyResult<proto::Key> {
     Ok(key)
 }
 
+/// What a server signs: it is there, or its hash is to be computed.
+enum Signed {
+    Now(Vec<u8>),
+    Later(Hash, LongMessage),
+}
+
+/// Returns a message that is sent as it is.
+fn whole(message: &[u8], key_type: KeyType) -> PyResult<Vec<u8>> {
+    if message.len() > MESSAGE_BYTES_MAX {
+        return Err(PyValueError::new_err(format!(
+            "data has {} bytes, but a server signs at most {MESSAGE_BYTES_MAX} by a key of {key_type}",
+            message.len()
+        )));
+    }
+    Ok(owned(message)?)
+}
+
 fn digest(hash: Hash, message: &[u8]) -> Vec<u8> {
     let mut digest = Digest::new(hash);
     digest.update(message);
@@ -332,5 +392,7 @@ fn digest(hash: Hash, message: &[u8]) -> Vec<u8> {
     bytes[..count].to_vec()
 }
 
+/// The longest message that an event loop's thread hashes: some 50 us.
+const HASHED_HERE_BYTES_MAX: usize = 32 << 10;
 /// The most bytes of a message that is signed without a hash function, as the protocol says.
 const MESSAGE_BYTES_MAX: usize = 65_536;

@@ -153,7 +153,8 @@ impl Header {
     /// is tried above [`WORK_FACTOR_MAX`], whatever its identity allows.
     ///
     /// # Errors
-    /// [`Error::NoMatchingIdentity`], [`Error::WrongPassphrase`], [`Error::ExcessiveWork`] or [`Error::Identity`] if no identity
+    /// [`Error::NoMatchingIdentity`], [`Error::NeedsPassphrase`], [`Error::WrongPassphrase`], [`Error::ExcessiveWork`] or
+    /// [`Error::Identity`] if no identity
     /// opens it; [`Error::HeaderMac`].
     pub fn unwrap(&self, identities: &[&dyn Identity]) -> Result<FileKey, Error> {
         if self
@@ -165,7 +166,10 @@ impl Header {
         let file_key = identities
             .iter()
             .find_map(|identity| identity.unwrap_stanzas(&self.stanzas))
-            .ok_or(Error::NoMatchingIdentity)?
+            .ok_or_else(|| match self.is_scrypt() {
+                true => Error::NeedsPassphrase,
+                false => Error::NoMatchingIdentity,
+            })?
             .map_err(|error| match error {
                 ::age::DecryptError::DecryptionFailed if self.is_scrypt() => Error::WrongPassphrase,
                 ::age::DecryptError::DecryptionFailed | ::age::DecryptError::NoMatchingKeys => {

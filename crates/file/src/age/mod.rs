@@ -17,6 +17,7 @@
 pub mod armored;
 mod dearmored;
 mod header;
+mod passphrase;
 mod payload;
 pub mod plugin;
 mod reader;
@@ -26,6 +27,7 @@ mod writer;
 pub use age_core::format::{FileKey, Stanza};
 pub use header::{Header, VERSION_LINE};
 pub use oarlock_recipients::hybrid;
+pub use passphrase::Passphrase;
 pub use payload::{CHUNK_BYTES, NONCE_BYTES, Payload, SEALED_CHUNK_BYTES, TAG_BYTES, plain_bytes};
 pub use reader::Reader;
 pub use writer::Writer;

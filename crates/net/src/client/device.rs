@@ -1,6 +1,9 @@
 //! A device that computes on servers: their keys behind the library's own key type.
 
+use std::num::NonZero;
+use std::pin::pin;
 use std::sync::{Arc, mpsc};
+use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use oarlock::device::PublicKeyRequest;
@@ -10,6 +13,8 @@ use oarlock::device::{
 use oarlock::job::Job;
 use oarlock::rsa::{RsaPrivateKey, RsaPublicKey};
 use oarlock_engine::learn::Median;
+use tokio::runtime::Handle;
+use tokio::time::timeout;
 use tonic::Code;
 
 use super::call::Client;
@@ -23,7 +28,7 @@ use crate::proto::request::Operation;
 /// [`Accelerator::rsa`](oarlock::Accelerator::rsa); their numbers never leave the servers. The device refuses a result that
 /// does not agree with the public key.
 ///
-/// It has a runtime of its own with one thread, and a drop does not wait for it.
+/// It has a runtime of its own with one thread, and others while names are looked up. A drop waits for none of them.
 pub struct RemoteDevice {
     name: String,
     client: Client,
@@ -39,25 +44,41 @@ impl RemoteDevice {
     /// UNAVAILABLE if no server is reached within the settings' `connect_timeout`; INTERNAL if the system has no thread or
     /// descriptor left.
     pub fn connect(name: impl Into<String>, settings: Settings) -> Result<Arc<Self>, ClientError> {
+        Self::connect_while(name, settings, || true)
+    }
+
+    /// Does what [`connect`](Self::connect) does, and gives up when `goes_on` is false, which the calling thread is asked about
+    /// 20 times a second.
+    ///
+    /// # Errors
+    /// Those of [`connect`](Self::connect); CANCELLED if it gave up.
+    pub fn connect_while(
+        name: impl Into<String>,
+        settings: Settings,
+        goes_on: impl Fn() -> bool,
+    ) -> Result<Arc<Self>, ClientError> {
+        let cpus = available_parallelism().map_or(1, NonZero::get);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("oarlock-remote")
+            .max_blocking_threads(cpus.max(BLOCKING_THREADS_MIN))
             .enable_all()
             .build()
             .map_err(|error| ClientError {
                 code: Code::Internal,
                 message: format!("no runtime for connections: {error}"),
             })?;
+        let runtime = Background::new(runtime);
         let patience = settings.connect_timeout;
         let client = {
             let _entered = runtime.enter();
             Client::new(settings)?
         };
-        runtime.block_on(client.ready(patience))?;
+        wait_while(&runtime, client.ready(patience), &goes_on)?;
         Ok(Arc::new(Self {
             name: name.into(),
             client,
-            runtime: Background::new(runtime),
+            runtime,
             latency: Median::new(FIRST_LATENCY_NS),
         }))
     }
@@ -85,17 +106,19 @@ impl RemoteDevice {
         keys.collect()
     }
 
-    /// Returns the file keys in stanzas of age files, as [`Client::unwrap`] does, and blocks until they are there.
+    /// Returns the file keys in stanzas of age files, as [`Client::unwrap`] does, and blocks until they are there or `goes_on` is
+    /// false.
     ///
     /// # Errors
-    /// Those of [`Client::unwrap`].
-    pub fn unwrap(
+    /// Those of [`Client::unwrap`]; CANCELLED if it gave up.
+    pub(super) fn unwrap_while(
         &self,
         key_id: &str,
         stanzas: Vec<proto::Stanza>,
+        goes_on: &dyn Fn() -> bool,
     ) -> Result<Vec<Result<FileKey, ClientError>>, ClientError> {
         let asked = self.client.unwrap(key_id, stanzas, CallOptions::default());
-        self.runtime.block_on(asked)
+        wait_while(&self.runtime, asked, goes_on)
     }
 
     /// Returns a client over the same connections, for asynchronous code.
@@ -178,5 +201,30 @@ impl BlockingDevice for RemoteDevice {
     }
 }
 
+/// Waits for `work`, and drops it when `goes_on` is false.
+fn wait_while<T>(
+    runtime: &Handle,
+    work: impl Future<Output = Result<T, ClientError>>,
+    goes_on: &dyn Fn() -> bool,
+) -> Result<T, ClientError> {
+    let mut work = pin!(work);
+    loop {
+        let waited = runtime.block_on(async { timeout(ASKED_EVERY, &mut work).await });
+        if let Ok(done) = waited {
+            return done;
+        }
+        // Outside of the runtime, which this may use as well.
+        if !goes_on() {
+            return Err(ClientError {
+                code: Code::Cancelled,
+                message: "the caller no longer waits".to_owned(),
+            });
+        }
+    }
+}
+
+/// The least bound of threads for look-ups of names, [`compute`](job::compute) and fallbacks.
+const BLOCKING_THREADS_MIN: usize = 4;
+const ASKED_EVERY: Duration = Duration::from_millis(50);
 const BATCH_MAX: usize = 64;
 const FIRST_LATENCY_NS: u32 = 1_000_000;

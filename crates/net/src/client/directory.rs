@@ -79,7 +79,7 @@ impl Directory {
     pub(super) fn start(settings: Settings) -> Result<Arc<Self>, ClientError> {
         for server in &settings.servers {
             let port = server.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
-            if !matches!(port, Some(Ok(_))) {
+            if !matches!(port, Some(Ok(_))) || server.contains('/') {
                 return Err(ClientError {
                     code: Code::InvalidArgument,
                     message: format!("server {server:?}: write host:port"),

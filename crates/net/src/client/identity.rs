@@ -22,6 +22,7 @@ use crate::proto;
 pub struct RemoteIdentity {
     device: Arc<RemoteDevice>,
     key_id: Arc<str>,
+    goes_on: fn() -> bool,
 }
 
 impl RemoteIdentity {
@@ -30,7 +31,15 @@ impl RemoteIdentity {
         Self {
             device,
             key_id: key_id.into(),
+            goes_on: || true,
         }
+    }
+
+    /// Has it ask `goes_on` about 20 times a second while it waits for a server, on the thread that unwraps, and give up when
+    /// that is false.
+    #[must_use]
+    pub fn with_question(self, goes_on: fn() -> bool) -> Self {
+        Self { goes_on, ..self }
     }
 }
 
@@ -54,7 +63,7 @@ impl Identity for RemoteIdentity {
         if known.is_empty() {
             return None;
         }
-        match self.device.unwrap(&self.key_id, known) {
+        match self.device.unwrap_while(&self.key_id, known, &self.goes_on) {
             Ok(keys) => {
                 let key = keys.into_iter().find_map(Result::ok)?;
                 Some(Ok(FileKey::init_with_mut(

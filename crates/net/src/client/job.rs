@@ -13,6 +13,9 @@ use oarlock_threads::process;
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
+use tonic::Code;
+
+use super::settings::ClientError;
 
 /// A runtime that works in the background. Its end waits neither for its threads nor for look-ups of names. In a forked child,
 /// where its threads are missing and its locks may be held, it is left as it is.
@@ -68,6 +71,20 @@ pub(super) fn submit<T: Send + 'static>(
         runtime: runtime.clone(),
         fork_generation: process::fork_generation(),
     }))
+}
+
+/// Computes what takes too long for the thread of the connections, within work of [`RemoteDevice::submit`](super::RemoteDevice::submit).
+///
+/// # Errors
+/// CANCELLED if the runtime ends.
+pub async fn compute<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ClientError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|_| ClientError {
+        code: Code::Cancelled,
+        message: "the connections were closed".to_owned(),
+    })
 }
 
 struct Submitted<T> {

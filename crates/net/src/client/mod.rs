@@ -21,6 +21,7 @@ pub use self::call::Client;
 pub use self::device::RemoteDevice;
 pub use self::identity::RemoteIdentity;
 pub use self::items::{FileKey, Made};
+pub use self::job::compute;
 pub use self::page::{PageDevice, PageFigures, PageRequests, SERIES_MAX};
 pub use self::settings::{CallOptions, ClientError, Fallback, Settings};
 pub use crate::proto::request::Operation;
