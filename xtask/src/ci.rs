@@ -1,7 +1,7 @@
 //! `cargo xtask ci` and `cargo xtask ci --long`: the one list of steps that `make test` and `make test-long` run.
 //!
-//! The workspace is compiled once, with all its tests. Then the test programs run concurrently, one for each CPU. A step
-//! that fails ends the run.
+//! The workspace is compiled once, with all its tests. Then the test programs run concurrently, one for each CPU, and next to
+//! them what needs CPU time while tests wait: lints and examples. A step that fails ends the run.
 
 mod bench;
 pub mod dist;
@@ -113,16 +113,17 @@ pub fn run(root: &Path, target: &Path) -> Result<()> {
     let masked = masked.with(mask(next_class_down()?));
     let all = programs.leaving(LEFT)?.and(masked);
     run.step(
-        "tests, those of the next lower class of CPUs, and the Python package",
-        // The package's tests mostly wait.
-        |report| all.run_while(report, |report| wheel::check(root, target, report)),
+        "tests, those of the next lower class of CPUs, lints, examples, and the Python package",
+        |report| {
+            let package = |report: &mut Report| {
+                timed("the Python package", || wheel::check(root, target, report)).0
+            };
+            all.run_while(
+                report,
+                vec![Box::new(package), Box::new(lints_and_examples)],
+            )
+        },
     )?;
-    run.step("examples in the documentation", |report| {
-        report::shown(
-            cargo().args(["test", "--workspace", "--doc", "--locked"]),
-            report,
-        )
-    })?;
     run.finish()
 }
 
@@ -167,15 +168,10 @@ pub fn run_long(root: &Path, target: &Path) -> Result<()> {
         };
         all = all.and(beside(&these, libraries));
     }
-    run.step("tests at length, and those of lesser CPUs", |report| {
-        all.run(report)
-    })?;
-    run.step("examples in the documentation", |report| {
-        report::shown(
-            cargo().args(["test", "--workspace", "--doc", "--locked"]),
-            report,
-        )
-    })?;
+    run.step(
+        "tests at length, those of lesser CPUs, lints, and examples",
+        |report| all.run_while(report, vec![Box::new(lints_and_examples)]),
+    )?;
     run.step("links in the documentation", |_| {
         tool::status(&mut documentation())
     })?;
@@ -234,20 +230,11 @@ impl Run {
         })?;
         self.step("structure", |_| structure::run())?;
         self.step("words", |_| words::run(root))?;
-        let programs = self.step("build", |_| Programs::build())?;
-        self.step("lints", |_| tool::status(&mut lints()))?;
-        self.step("lints of what `make run` builds first", |_| {
-            tool::status(&mut lints_of_the_first_part())
-        })?;
-        Ok(programs)
+        self.step("build", |_| Programs::build())
     }
 
     fn step<T>(&mut self, name: &str, run: impl FnOnce(&mut Report) -> Result<T>) -> Result<T> {
-        println!("\n== {name}");
-        let start = Instant::now();
-        let result = run(&mut self.report);
-        let seconds = start.elapsed().as_secs_f64();
-        println!("== {name}: {seconds:.1} s");
+        let (result, seconds) = timed(name, || run(&mut self.report));
         self.seconds.push((name.to_owned(), seconds));
         result.map_err(|error| {
             self.report.print_failures();
@@ -273,6 +260,34 @@ impl Run {
     }
 }
 
+/// Runs a step. Returns its result and seconds.
+fn timed<T>(name: &str, run: impl FnOnce() -> T) -> (T, f64) {
+    println!("\n== {name}");
+    let start = Instant::now();
+    let result = run();
+    let seconds = start.elapsed().as_secs_f64();
+    println!("== {name}: {seconds:.1} s");
+    (result, seconds)
+}
+
+/// Runs the lints, and the examples in the documentation: what else cargo compiles, one after the other, because cargo locks
+/// the target directory.
+fn lints_and_examples(report: &mut Report) -> Result<()> {
+    timed("lints", || tool::status(&mut lints())).0?;
+    timed("lints of what `make run` builds first", || {
+        tool::status(&mut lints_of_the_first_part())
+    })
+    .0?;
+    timed("examples in the documentation", || {
+        let mut command = tool::cargo_that_waits();
+        report::shown(
+            command.args(["test", "--workspace", "--doc", "--locked"]),
+            report,
+        )
+    })
+    .0
+}
+
 /// Returns the command that builds the libraries' documentation; lints have checked the rest.
 fn documentation() -> Command {
     let mut command = cargo();
@@ -283,7 +298,7 @@ fn documentation() -> Command {
 
 /// Returns the lints for the Makefile's `FIRST` packages.
 fn lints_of_the_first_part() -> Command {
-    let mut command = cargo();
+    let mut command = tool::cargo_that_waits();
     command.args(["clippy", "--locked", "--package", "oarlock-cli"]);
     command.args(["--no-default-features", "--package", "oarlock-cli-features"]);
     command.args(["--bin", "oarlock", "--", "-D", "warnings"]);
@@ -291,7 +306,7 @@ fn lints_of_the_first_part() -> Command {
 }
 
 fn lints() -> Command {
-    let mut command = cargo();
+    let mut command = tool::cargo_that_waits();
     command.args(["clippy", "--workspace", "--all-targets", "--locked"]);
     command.args(["--", "-D", "warnings"]);
     command

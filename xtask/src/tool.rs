@@ -1,6 +1,6 @@
 //! Runs other programs, and reads cargo's metadata of the workspace.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -74,7 +74,21 @@ impl Metadata {
 /// Returns the cargo that started this program, without the variables that describe this program's own package: they would
 /// make build scripts run again.
 pub fn cargo() -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    of_no_package(Command::new(cargo_path()))
+}
+
+/// Returns cargo with a low priority, so that it takes the CPU time that tests leave.
+pub fn cargo_that_waits() -> Command {
+    let mut command = Command::new("nice");
+    command.args(["-n", "10"]).arg(cargo_path());
+    of_no_package(command)
+}
+
+fn cargo_path() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+fn of_no_package(mut command: Command) -> Command {
     for (name, _) in std::env::vars_os() {
         if name.to_str().is_some_and(|name| {
             name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")

@@ -13,7 +13,7 @@ use super::report::{Ended, Report};
 use crate::tool::{self, Metadata, Result, cargo};
 
 /// Test programs, the slowest first.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Programs(Vec<Program>);
 
 #[derive(Clone)]
@@ -30,6 +30,9 @@ struct Program {
     left: Vec<&'static str>,
     environment: Vec<(&'static str, String)>,
 }
+
+/// What runs next to the programs, with a report of its own.
+pub type Other<'a> = Box<dyn FnOnce(&mut Report) -> Result<()> + Send + 'a>;
 
 /// The name and value of an environment variable.
 pub type Variable<'a> = (&'static str, &'a str);
@@ -49,16 +52,12 @@ impl Programs {
     pub fn build() -> Result<Self> {
         let mut command = cargo();
         command.args(["build", "--workspace", "--all-targets"]);
-        let mut programs = built(&mut command)?;
+        let programs = built(&mut command)?;
         if programs.is_empty() {
             return Err("the build made no test program".to_owned());
         }
-        programs.sort_by_key(|program| {
-            let rank = FIRST.iter().position(|name| *name == program.package);
-            (rank.unwrap_or(FIRST.len()), program.name.clone())
-        });
         println!("{} test programs", programs.len());
-        Ok(Self(programs))
+        Ok(Self::default().and(Self(programs)))
     }
 
     /// Compiles the benchmark and its tests.
@@ -136,50 +135,51 @@ impl Programs {
         self
     }
 
-    /// Returns these programs followed by others.
+    /// Returns these programs and others.
     pub fn and(mut self, others: Self) -> Self {
         self.0.extend(others.0);
+        self.0.sort_by_key(|program| {
+            let rank = FIRST.iter().position(|name| *name == program.package);
+            (rank.unwrap_or(FIRST.len()), program.name.clone())
+        });
         self
     }
 
-    /// Runs all programs, one for each CPU at a time, and prints each one's output when it has ended.
-    pub fn run(&self, report: &mut Report) -> Result<()> {
-        self.run_while(report, |_| Ok(()))
-    }
-
-    /// Runs all programs as [`run`](Self::run) does, and at the same time `other`, with a report of its own. The programs
-    /// leave `other` the CPU time that it wants.
-    pub fn run_while(
-        &self,
-        report: &mut Report,
-        other: impl FnOnce(&mut Report) -> Result<()>,
-    ) -> Result<()> {
+    /// Runs all programs, one for each CPU at a time, and prints each one's output when it has ended. Runs `others` at the
+    /// same time; programs leave CPU time to those that do not lower their priority.
+    pub fn run_while(&self, report: &mut Report, others: Vec<Other<'_>>) -> Result<()> {
         let at_once = std::thread::available_parallelism().map_or(1, usize::from);
         let queue: Mutex<VecDeque<&Program>> = Mutex::new(self.0.iter().collect());
-        let report = Mutex::new(report);
-        let mut others = Report::default();
-        let other = std::thread::scope(|scope| {
+        let programs = Mutex::new(&mut *report);
+        let others: Vec<_> = std::thread::scope(|scope| {
             for _ in 0..at_once {
                 scope.spawn(|| {
                     while let Some(program) =
                         queue.lock().ok().and_then(|mut queue| queue.pop_front())
                     {
                         let ended = program.run();
-                        if let Ok(mut report) = report.lock() {
+                        if let Ok(mut report) = programs.lock() {
                             report.add_program(&program.name, ended);
                         }
                     }
                 });
             }
-            other(&mut others)
+            let start = |run: Other<'_>| {
+                let mut report = Report::default();
+                let result = run(&mut report);
+                (report, result)
+            };
+            let others = others.into_iter().map(|it| scope.spawn(move || start(it)));
+            let others: Vec<_> = others.collect();
+            others.into_iter().map(|it| it.join()).collect()
         });
-        match report.into_inner() {
-            Ok(report) => {
-                report.append(others);
-                report.verdict().and(other)
-            }
-            Err(_) => Err("the report was lost: a thread of the runner panicked".to_owned()),
+        let mut verdict = Ok(());
+        for other in others {
+            let (of_other, result) = other.map_err(|_| "a thread of the runner panicked")?;
+            report.append(of_other);
+            verdict = verdict.and(result);
         }
+        report.verdict().and(verdict)
     }
 }
 
@@ -336,4 +336,57 @@ struct Target {
 #[derive(Deserialize)]
 struct Profile {
     test: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(name: &str, package: &str) -> Program {
+        Program {
+            name: name.to_owned(),
+            package: package.to_owned(),
+            file: "/bin/echo".into(),
+            folder: "/".into(),
+            filters: &["test result: ok. 2 passed; 0 failed;"],
+            left: Vec::new(),
+            environment: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_runs_at_the_same_time_is_counted_and_may_fail() {
+        let programs = Programs(vec![program("a", "a"), program("b", "b")]);
+        let mut report = Report::default();
+        let passes = |report: &mut Report| {
+            report.add_line("c", "test result: ok. 3 passed; 0 failed;");
+            Ok(())
+        };
+        programs
+            .run_while(&mut report, vec![Box::new(passes), Box::new(passes)])
+            .unwrap();
+        assert_eq!(report.totals(), "10 passed, 0 failed");
+
+        let fails = |_: &mut Report| Err("a lint".to_owned());
+        let result = programs.run_while(&mut report, vec![Box::new(passes), Box::new(fails)]);
+        assert_eq!(result.unwrap_err(), "a lint");
+        assert_eq!(report.totals(), "17 passed, 0 failed");
+    }
+
+    #[test]
+    fn the_slowest_programs_start_first_also_with_a_mask() {
+        let unmasked = ["oarlock-file", "oarlock-cli", "oarlock-provider"];
+        let unmasked = unmasked.map(|package| program(package, package));
+        let masked = Programs(unmasked.to_vec()).of(&["oarlock-provider"]);
+        let masked = masked.with(("OARLOCK_CPU", "-avx512"));
+        let all = Programs::default().and(Programs(unmasked.to_vec()));
+        let names: Vec<_> = all.and(masked).0.into_iter().map(|it| it.name).collect();
+        let expected = [
+            "oarlock-provider",
+            "oarlock-provider with OARLOCK_CPU=-avx512",
+            "oarlock-cli",
+            "oarlock-file",
+        ];
+        assert_eq!(names, expected);
+    }
 }

@@ -1,7 +1,9 @@
 //! A certificate, its key, and clients.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
+use std::sync::LazyLock;
 
 use tempfile::TempDir;
 
@@ -15,24 +17,20 @@ pub(super) struct Site {
 
 impl Site {
     pub(super) fn new() -> Self {
+        static MADE: LazyLock<[Vec<u8>; 2]> = LazyLock::new(certificate_and_key);
         let (folder, port) = (open_folder(), free_port());
-        let mut request = Command::new("openssl");
-        request.current_dir(folder.path());
-        request.args([
-            "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
-        ]);
-        request.args([
-            "-keyout",
-            "key.pem",
-            "-out",
-            "cert.pem",
-            "-subj",
-            "/CN=localhost",
-        ]);
-        request.args(["-addext", "subjectAltName=DNS:localhost"]);
-        succeeds(with_conf(&mut request, None));
-        let both = ["cert.pem", "key.pem"].map(|name| fs::read(folder.path().join(name)).unwrap());
-        fs::write(folder.path().join("both.pem"), both.concat()).unwrap();
+        let [certificate, key] = &*MADE;
+        let both = [&certificate[..], key].concat();
+        for (name, text) in [
+            ("cert.pem", certificate),
+            ("key.pem", key),
+            ("both.pem", &both),
+        ] {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        // As openssl leaves it, and servers want it.
+        let own = fs::Permissions::from_mode(0o600);
+        fs::set_permissions(folder.path().join("key.pem"), own).unwrap();
         Self { folder, port }
     }
 
@@ -68,6 +66,19 @@ impl Site {
             .args([usize::from(self.port), rounds, at_once].map(|n| n.to_string()));
         clients
     }
+}
+
+/// Returns a certificate for localhost and its key, which openssl makes.
+fn certificate_and_key() -> [Vec<u8>; 2] {
+    let folder = open_folder();
+    let mut request = Command::new("openssl");
+    request.current_dir(folder.path());
+    request.args(["req", "-x509", "-newkey", "rsa:2048", "-nodes"]);
+    request.args(["-days", "2", "-keyout", "key.pem", "-out", "cert.pem"]);
+    request.args(["-subj", "/CN=localhost"]);
+    request.args(["-addext", "subjectAltName=DNS:localhost"]);
+    succeeds(with_conf(&mut request, None));
+    ["cert.pem", "key.pem"].map(|name| fs::read(folder.path().join(name)).unwrap())
 }
 
 /// The arguments: certificate, port, rounds, connections at once.
