@@ -143,10 +143,10 @@ class Outputs:
         return [source for (source,) in self._database.execute(query, (os.fsencode(path), version))]
 
     def leave(self, command, path, fields):
-        """Remove what a line tells of an object. Return whether it was there."""
+        """Remove what a line tells of an object."""
         row = _output_row(command, path, fields)
-        query = "DELETE FROM outputs WHERE path = ? AND version = ? AND source = ?"
-        return row is not None and self._database.execute(query, row).rowcount > 0
+        if row is not None:
+            self._database.execute("DELETE FROM outputs WHERE path = ? AND version = ? AND source = ?", row)
 
     def rest(self):
         """Yield paths, versions and sources, without marks."""

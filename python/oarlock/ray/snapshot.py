@@ -79,20 +79,20 @@ class Snapshot:
         self._live.execute("CREATE INDEX in_order ON live (number, kind)")
         last = None
         # One line may be of two kinds. The line that an object is known by comes after others of its number.
-        for number, line in self._live.execute("SELECT number, line FROM live ORDER BY number, kind"):
+        for number, line, kind in self._live.execute("SELECT number, line, kind FROM live ORDER BY number, kind"):
             if (number, line) != last:
                 last = number, line
-                yield self._settled(line)
+                yield self._settled(line, kind == "begun")
         for path, version, source in self._outputs.rest():
             size, _, etag = version.partition(":")
             entry = {"command": "decrypt", "path": os.fsdecode(path) + SUFFIX, "state": "written", "source": source or None}
             yield json.dumps({**entry, "output": {"size": int(size), "etag": etag}}).encode()
 
-    def _settled(self, line):
+    def _settled(self, line, has_mark):
         """Return a line that is kept. What it tells of an output needs no other line."""
         command, path, fields = checked(line)
-        is_marked = self._outputs.leave(command, path, fields)
-        if fields["state"] == "begun" and fields["job"] and not is_marked:
-            # A later line, which is not kept, has ended the mark.
+        self._outputs.leave(command, path, fields)
+        if fields["state"] == "begun" and fields["job"] and not has_mark:
+            # A later line has ended the mark, or left it once more.
             line = json.dumps({**json.loads(line), "job": None}).encode()
         return line
