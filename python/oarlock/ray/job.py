@@ -617,7 +617,9 @@ class _Job:
         if fault.kind == "stop":
             self._stop = fault.reason
         attempts = self._attempts.get(entry.path, 0) + 1
-        if fault.kind not in ("again", "changed") or attempts >= _ATTEMPTS:
+        if fault.kind not in ("again", "changed", "unreachable") or attempts >= _ATTEMPTS:
+            if fault.kind == "unreachable":
+                self._stop = fault.reason
             self._attempts.pop(entry.path, None)
             self._fail(fault)
             return
