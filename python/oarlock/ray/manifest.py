@@ -21,6 +21,7 @@ these go once it is on the disk, the oldest first. A job that is killed in betwe
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import re
@@ -93,6 +94,8 @@ class Manifest:
         self._names = []
         self._read_count = self._snapshot_count = 0
         self._load()
+        if is_written and path is not None:
+            _remove_left(os.path.realpath(path))
         if is_written and (len(self._names) > _MANIFESTS_MAX or self._read_count > _LINES_MAX + 2 * self._snapshot_count):
             self._compact()
 
@@ -377,17 +380,42 @@ def _own_file(path):
 def _replace(path, pieces):
     """Replace a file, so that at any time it has either content in whole."""
     path = os.path.realpath(path)
-    temporary = f"{path}.tmp-{os.urandom(8).hex()}"
+    descriptor, temporary = _temporary(path)
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with open(descriptor, "wb") as file:
             os.fchmod(descriptor, os.stat(path).st_mode & 0o777)
             file.writelines(pieces)
             file.flush()
             os.fsync(descriptor)
-        os.rename(temporary, path)
+            os.rename(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
     sync_folder(os.path.dirname(path))
+
+
+def _temporary(path):
+    """Return a new file next to another one: its descriptor, locked while it is being written, and its path."""
+    while True:
+        temporary = f"{path}.tmp-{os.urandom(8).hex()}"
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.fstat(descriptor).st_nlink:
+            return descriptor, temporary
+        # Another job took it for one that was left, before it was locked.
+        os.close(descriptor)
+
+
+def _remove_left(path):
+    """Remove what jobs have left that were killed while they replaced a file. Jobs of another destination may use it too."""
+    folder, name = os.path.split(path)
+    left = re.compile(re.escape(name) + r"\.tmp-[0-9a-f]{16}")
+    # What cannot be removed stays.
+    with contextlib.suppress(OSError):
+        for found in filter(left.fullmatch, os.listdir(folder)):
+            with contextlib.suppress(OSError):
+                descriptor = os.open(os.path.join(folder, found), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+                with open(descriptor, "rb"):
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    os.unlink(os.path.join(folder, found))
