@@ -12,6 +12,8 @@ LINE_BYTES_MAX = 64 << 10
 #: Bytes of recipients in a line, and lines of a list. The header of a file, of 1 MiB, holds fewer.
 _LISTED_BYTES_MAX = 48 << 10
 PARTS_MAX = 64
+#: Rotations with other recipients that are added, of one object. The latest count.
+ADDED_MAX = 100
 _STATES = ("begun", "written", "done", "failed")
 
 
@@ -112,7 +114,8 @@ class Outputs:
     def __init__(self, database, target_name):
         self._database = database
         self._target_name = target_name
-        columns = "path BLOB, version TEXT, source TEXT, PRIMARY KEY (path, version, source)"
+        # The age counts the versions that have been done since, for a snapshot. It is NULL before the first is.
+        columns = "path BLOB, version TEXT, source TEXT, age INTEGER, PRIMARY KEY (path, version, source)"
         database.execute(f"CREATE TABLE outputs ({columns}) WITHOUT ROWID")
 
     def take(self, command, path, fields):
@@ -126,7 +129,7 @@ class Outputs:
         if row is None:
             return is_in_place
         place, version, _ = row
-        insert = "INSERT OR IGNORE INTO outputs "
+        insert = "INSERT OR IGNORE INTO outputs (path, version, source)"
         self._database.execute(f"{insert} VALUES (?, ?, ?)", row)
         if fields["state"] == "done":
             # From here on only the version tells: marks may outlast a change of the object.
@@ -148,10 +151,30 @@ class Outputs:
         if row is not None:
             self._database.execute("DELETE FROM outputs WHERE path = ? AND version = ? AND source = ?", row)
 
+    def replace(self, command, path, fields):
+        """Note that the version of a line took the place of all others of its object."""
+        row = _output_row(command, path, fields)
+        if row is None:
+            return
+        if not self._database.execute("SELECT 1 FROM outputs WHERE path = ? AND version = ? AND age = 0", row[:2]).fetchone():
+            aged = "UPDATE outputs SET age = IFNULL(age, 0) + 1 WHERE path = ? AND version <> ? AND version NOT LIKE 'mark:%'"
+            self._database.execute(aged, row[:2])
+            self.age(command, path, fields, 0)
+
+    def age(self, command, path, fields, age):
+        """Set the age of the version of a line."""
+        row = _output_row(command, path, fields)
+        if row is not None:
+            self._database.execute("UPDATE outputs SET age = ? WHERE path = ? AND version = ?", (age, *row[:2]))
+
     def rest(self):
-        """Yield paths, versions and sources, without marks."""
-        query = "SELECT path, version, source FROM outputs WHERE version NOT LIKE 'mark:%' ORDER BY path, version, source"
-        yield from self._database.execute(query)
+        """Yield paths, versions, sources and ages, without marks, and without versions that two others have replaced since.
+
+        A crash may bring back the version before the last one, of a job whose names were not on the disk. Nothing but a
+        backup brings back those before.
+        """
+        query = "SELECT path, version, source, age FROM outputs WHERE version NOT LIKE 'mark:%' AND IFNULL(age, 0) < 2"
+        yield from self._database.execute(f"{query} ORDER BY path, version, source")
 
 
 def _output_row(command, path, fields):

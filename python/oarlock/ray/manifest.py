@@ -30,6 +30,7 @@ import threading
 import time
 
 from .lines import (
+    ADDED_MAX,
     LINE_BYTES_MAX,
     PARTS_MAX,
     Outputs,
@@ -56,8 +57,6 @@ _MANIFESTS_MAX = 64
 _LINES_MAX = 10_000
 _SNAPSHOT_PIECE_BYTES = 1 << 20
 _LOADS_MAX = 5
-#: Rotations with other recipients that are added, of one object.
-_ADDED_MAX = 100
 _FLUSH_BYTES = 1 << 20
 _FLUSH_SECONDS = 10
 
@@ -340,7 +339,7 @@ class Manifest:
             name, added = fields["recipients"], []
             if name and name.startswith("+"):
                 others = [one for one in known["added"] if one != name]
-                added = [*others[: _ADDED_MAX - 1], name]
+                added = [*others, name][-ADDED_MAX:]
                 name = known["recipients"]
             fields = {**known, "output": fields["output"], "recipients": name, "added": added}
         elif command != self._command:
