@@ -173,9 +173,7 @@ class Manifest:
                 # A listing may have the object twice.
                 self._know(entry.path, kept_of(line, line["output"]))
             self._lines += text.encode() + b"\n"
-            is_due = len(self._lines) >= _FLUSH_BYTES or time.monotonic() > self._flushed + _FLUSH_SECONDS
-        if is_due:
-            self.flush()
+        self.flush_if_due()
 
     def keep(self, journal):
         """Take the lines of a journal over, some of whose objects have no line of their own. It may be absent."""
@@ -190,6 +188,14 @@ class Manifest:
         if name not in self._named:
             self._named.add(name)
             self._head += b"".join(list_lines(kind, name, listed))
+
+    def flush_if_due(self):
+        """Have the lines on the disk that have waited for long, or are many."""
+        with self._mutex:
+            is_late = self._lines and time.monotonic() > self._flushed + _FLUSH_SECONDS
+            is_due = is_late or len(self._lines) >= _FLUSH_BYTES
+        if is_due:
+            self.flush()
 
     def flush(self):
         with self._mutex:
