@@ -33,6 +33,7 @@ from .lines import (
     ADDED_MAX,
     LINE_BYTES_MAX,
     PARTS_MAX,
+    Known,
     Outputs,
     checked,
     kept_of,
@@ -83,11 +84,13 @@ class Manifest:
         self.ignored_count = 0
         self.ignored = []
         # A file without a name, which holds what the memory should not.
-        self._known = sqlite3.connect("", check_same_thread=False)
-        self._known.execute("CREATE TABLE known (path BLOB PRIMARY KEY, line TEXT) WITHOUT ROWID")
-        self._outputs = Outputs(self._known, self._target_name)
-        self._known.execute("CREATE TABLE recipients (name TEXT PRIMARY KEY, list TEXT) WITHOUT ROWID")
-        self._known.execute("CREATE TABLE parts (name TEXT, part INTEGER, list TEXT, PRIMARY KEY (name, part)) WITHOUT ROWID")
+        self._database = sqlite3.connect("", check_same_thread=False)
+        self._known = Known(self._database)
+        self._outputs = Outputs(self._database, self._target_name)
+        self._database.execute("CREATE TABLE recipients (name TEXT PRIMARY KEY, list TEXT) WITHOUT ROWID")
+        self._database.execute(
+            "CREATE TABLE parts (name TEXT, part INTEGER, list TEXT, PRIMARY KEY (name, part)) WITHOUT ROWID"
+        )
         self._mutex = threading.Lock()
         #: The manifests that were read, their lines, and those that the last snapshot had.
         self._names = []
@@ -101,7 +104,7 @@ class Manifest:
     def known(self, path):
         """Return the last line of an object of this source, or None."""
         with self._mutex:
-            found = self._last(path)
+            found = self._known.get(path)
         return found if found and self._is_ours(found["source"]) else None
 
     def is_for(self, line, name):
@@ -111,7 +114,7 @@ class Manifest:
         listed = set()
         with self._mutex:
             for one in (line["recipients"], *line["added"]):
-                row = self._known.execute("SELECT list FROM recipients WHERE name = ?", (one,)).fetchone()
+                row = self._database.execute("SELECT list FROM recipients WHERE name = ?", (one,)).fetchone()
                 if row is None:
                     return False
                 listed.update(json.loads(row[0]))
@@ -120,11 +123,7 @@ class Manifest:
     def has(self, path):
         """Whether a line names an object of this path, of any source."""
         with self._mutex:
-            return self._last(path) is not None
-
-    def _last(self, path):
-        row = self._known.execute("SELECT line FROM known WHERE path = ?", (os.fsencode(path),)).fetchone()
-        return json.loads(row[0]) if row else None
+            return self._known.get(path) is not None
 
     def _is_ours(self, source):
         # Lines of versions before sources had names have none.
@@ -135,11 +134,9 @@ class Manifest:
         mark = present.mark.rpartition("-")[0]
         if self._job and mark == mark_of(self._job, path):
             return True
-        query = "SELECT source FROM outputs WHERE path = ? AND version IN (?, ?)"
+        versions = [version_of(present.size, present.etag), *([f"mark:{mark}"] if mark else ())]
         with self._mutex:
-            version = version_of(present.size, present.etag)
-            rows = self._known.execute(query, (os.fsencode(path), version, f"mark:{mark}" if mark else version))
-            return any(self._is_ours(source) for (source,) in rows)
+            return any(map(self._is_ours, self._outputs.sources(path, *versions)))
 
     def refresh(self):
         """Read what workers have written into journals."""
@@ -171,7 +168,7 @@ class Manifest:
                 self._take(*checked(text.encode()))
             elif state == "done":
                 # A listing may have the object twice.
-                self._know(entry.path, kept_of(line, line["output"]))
+                self._known.put(entry.path, kept_of(line, line["output"]))
             self._lines += text.encode() + b"\n"
         self.flush_if_due()
 
@@ -226,7 +223,7 @@ class Manifest:
 
     def close(self):
         self.flush()
-        self._known.close()
+        self._database.close()
 
     def _load(self):
         for attempt in range(1, _LOADS_MAX + 1):
@@ -236,8 +233,10 @@ class Manifest:
                 # A job without the lock reads while another one replaces manifests by a snapshot.
                 if attempt == _LOADS_MAX:
                     raise
-            for table in ("known", "outputs", "recipients", "parts"):
-                self._known.execute(f"DELETE FROM {table}")
+            self._known.clear()
+            self._outputs.clear()
+            for table in ("recipients", "parts"):
+                self._database.execute(f"DELETE FROM {table}")
             self._lines, self._released, self._names = bytearray(), [], []
             self.ignored, self.ignored_count, self._read_count, self._snapshot_count = [], 0, 0, 0
 
@@ -250,7 +249,7 @@ class Manifest:
             for line in self._read(f"journal {journal}", pieces):
                 self._lines += line + b"\n"
             self._released.append(journal)
-        self._known.commit()
+        self._database.commit()
 
     def _manifests(self):
         return _own_file(self._path) if self._path is not None else self._in_order()
@@ -281,7 +280,7 @@ class Manifest:
     def _snapshot_pieces(self, snapshot):
         """Yield the bytes of a snapshot, in pieces. The last line tells how many there are, for the next job to compare."""
         piece, count = bytearray(), 0
-        for name, listed in self._known.execute("SELECT name, list FROM recipients ORDER BY name"):
+        for name, listed in self._database.execute("SELECT name, list FROM recipients ORDER BY name"):
             for line in list_lines("recipients", name, json.loads(listed)):
                 piece += line
                 count += 1
@@ -339,7 +338,7 @@ class Manifest:
         if command == "rotate" and self._command == "encrypt":
             # What was encrypted has another header since, if it was rotated in place.
             path = path.removesuffix(SUFFIX)
-            known = self._last(path)
+            known = self._known.get(path)
             if known is None or not is_in_place or fields["state"] != "done":
                 return
             name, added = fields["recipients"], []
@@ -350,10 +349,7 @@ class Manifest:
             fields = {**known, "output": fields["output"], "recipients": name, "added": added}
         elif command != self._command:
             return
-        self._know(path, fields)
-
-    def _know(self, path, fields):
-        self._known.execute("INSERT OR REPLACE INTO known VALUES (?, ?)", (os.fsencode(path), json.dumps(fields)))
+        self._known.put(path, fields)
 
     def _take_list(self, fields):
         """Note recipients. Their name tells whether they are those that it is of."""
@@ -366,12 +362,12 @@ class Manifest:
         if isinstance(part, int) and isinstance(parts, int):
             if not 0 < part <= parts <= PARTS_MAX:
                 return
-            self._known.execute("INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", (name, part, json.dumps(listed)))
-            found = self._known.execute("SELECT list FROM parts WHERE name = ? AND part <= ? ORDER BY part", (name, parts))
+            self._database.execute("INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", (name, part, json.dumps(listed)))
+            found = self._database.execute("SELECT list FROM parts WHERE name = ? AND part <= ? ORDER BY part", (name, parts))
             found = found.fetchall() if part == parts else ()
             listed = [one for (piece,) in found for one in json.loads(piece)]
         if name == recipients_name(listed, name.startswith("+")):
-            self._known.execute("INSERT OR IGNORE INTO recipients VALUES (?, ?)", (name, json.dumps(listed)))
+            self._database.execute("INSERT OR IGNORE INTO recipients VALUES (?, ?)", (name, json.dumps(listed)))
 
 
 def _own_file(path):

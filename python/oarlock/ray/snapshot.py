@@ -4,7 +4,7 @@ It holds the lines that decide what a reader takes from the manifests, whatever 
 object by each command, the rotations in place since it was encrypted, and the live marks. They stay as they were written and in
 their order, so that reading the manifests and then the snapshot tells the same as either alone. A version of the destination
 that none of these lines names gets a line of its own, of the state "written", unless two others have replaced it since: an
-object that is encrypted anew each day would have a line for each day.
+object that is encrypted again each day would have a line for each day.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class Snapshot:
                     text = line if source == ours else json.dumps({**json.loads(line), "source": source or None}).encode()
                     self._keep("begun", place, f"{mark} {source}", text)
         if state == "written":
-            if json.loads(line).get("replaced") is True:
-                self._outputs.age(command, path, fields, 1)
+            # Also of a line that an earlier snapshot has, after manifests that it is of.
+            self._outputs.age(command, path, fields, 1 if json.loads(line).get("replaced") is True else None)
             return
         if command == "rotate" and is_in_place and state == "done" and self._has("known", name, "encrypt"):
             added = fields["recipients"] if (fields["recipients"] or "").startswith("+") else ""
