@@ -39,6 +39,7 @@ def test_no_key_is_where_others_could_read_it(cluster, keys, tmp_path, rng):
     )
     assert done.failed == 0
     command = [find_command(), "fleet", "decrypt", "--address", cluster.address_info["address"], "-i", path, "--json"]
+    command += ["--workers", "1"]
     command += [str(tmp_path / "sealed"), str(tmp_path / "b")]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while child.poll() is None:
