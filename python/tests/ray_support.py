@@ -104,7 +104,7 @@ def is_clean(folder):
 
 
 class Killer:
-    """Kills workers while they process objects: one, or one every so many seconds."""
+    """Kills workers of this process's Ray while they process objects: one, or one every so many seconds."""
 
     def __init__(self, seconds=None):
         self.killed = 0
@@ -121,22 +121,29 @@ class Killer:
         self._thread.join()
 
     def _run(self):
+        raylet = next(child for child in children(os.getpid()) if pathlib.Path(f"/proc/{child}/comm").read_text() == "raylet\n")
         while not self._is_over.wait(0.002):
-            for path in glob.glob("/proc/[0-9]*/cmdline"):
+            for worker in children(raylet):
                 with contextlib.suppress(OSError):
                     # Ray's title of a process names the task.
-                    if (
-                        pathlib.Path(path)
-                        .read_bytes()
-                        .startswith((b"ray::oarlock", b"ray::Worker.objects", b"ray::Worker.range"))
-                    ):
-                        os.kill(int(path.split("/")[2]), signal.SIGKILL)
+                    title = pathlib.Path(f"/proc/{worker}/cmdline").read_bytes()
+                    if title.startswith((b"ray::oarlock", b"ray::Worker.objects", b"ray::Worker.range")):
+                        os.kill(worker, signal.SIGKILL)
                         self.killed += 1
                         break
             else:
                 continue
             if self._seconds is None or self._is_over.wait(self._seconds):
                 return
+
+
+def children(process):
+    """Return the processes that a process has started."""
+    found = []
+    for path in glob.glob(f"/proc/{process}/task/*/children"):
+        with contextlib.suppress(OSError):
+            found += map(int, pathlib.Path(path).read_text().split())
+    return found
 
 
 def secret_of(identity):

@@ -1,11 +1,12 @@
 """`oarlock fleet` and long objects, of several ranges."""
 
+import errno
 import os
 import threading
 import time
 
 import pytest
-from ray_support import CHUNK, fill_for, job, worker_of
+from ray_support import CHUNK, fill_for, is_clean, job, worker_of
 
 import oarlock
 from oarlock._oarlock import AgeKey
@@ -83,3 +84,51 @@ def test_a_range_is_tried_again_after_a_pause(place_of, keys, rng, monkeypatch):
     assert (done.done, done.failed, done.retries) == (1, 0, 2), done
     assert times[1] - times[0] >= 0.25 and times[2] - times[1] >= 0.5, times
     assert target.read("a") == source.read("a")
+
+
+def test_the_disk_writes_a_long_file_before_its_end(tmp_path, monkeypatch):
+    """And has room for it at its beginning."""
+    monkeypatch.setattr(local, "_WRITEBACK_BYTES", 100)
+    store, asked, reserved = LocalStore(tmp_path), [], []
+    store.create()
+    fallocate, sync = local._fallocate, local._sync_file_range
+
+    def noted(descriptor, *arguments):
+        asked.append(arguments)
+        return sync(descriptor, *arguments)
+
+    def room(descriptor, *arguments):
+        reserved.append(fallocate(descriptor, *arguments))
+        assert os.fstat(descriptor).st_size == 0
+        return reserved[-1]
+
+    monkeypatch.setattr(local, "_sync_file_range", noted)
+    monkeypatch.setattr(local, "_fallocate", room)
+    for name, size, count in (("short", 99, 0), ("long", 350, 1)):
+        data = os.urandom(size)
+        upload = store.begin(name, size, 1)
+        sink = store.part(upload, 1, 0)
+        for begin in range(0, size, 70):
+            sink.write([memoryview(data)[begin : begin + 70]])
+        sink.finish()
+        store.commit(upload, None)
+        assert (tmp_path / name).read_bytes() == data and len(reserved) == count
+    assert asked == [(0, 100, local._SYNC_WRITE), (100, 100, local._SYNC_WRITE), (200, 100, local._SYNC_WRITE)]
+
+
+def test_no_room_for_a_long_file(tmp_path, monkeypatch):
+    store, number = LocalStore(tmp_path), errno.ENOSPC
+    store.create()
+
+    def refused(*_):
+        local.ctypes.set_errno(number)
+        return -1
+
+    monkeypatch.setattr(local, "_fallocate", refused)
+    with pytest.raises(OSError, match="No space left"):
+        store.begin("a", 9 << 20, 1)
+    assert is_clean(tmp_path)
+    # File systems that find no room ahead.
+    number = errno.EOPNOTSUPP
+    store.abort(store.begin("a", 9 << 20, 1))
+    assert is_clean(tmp_path)

@@ -7,10 +7,11 @@ import pytest
 from ray_support import fill_for, is_clean
 
 from oarlock.ray import manifest as manifests
-from oarlock.ray.lines import LINE_BYTES_MAX, list_lines, recipients_name, source_name
+from oarlock.ray import snapshot as snapshots
+from oarlock.ray.lines import ADDED_MAX, LINE_BYTES_MAX, checked, list_lines, recipients_name, source_name, version_of
 from oarlock.ray.local import LocalStore
 from oarlock.ray.manifest import Manifest
-from oarlock.ray.objects import FOLDER, Entry
+from oarlock.ray.objects import FOLDER, Entry, output_of
 from oarlock.ray.s3 import S3Store
 
 COMMANDS = ("encrypt", "decrypt", "rotate")
@@ -52,17 +53,44 @@ def written_by(rng, target, sources):
     return pieces
 
 
-def told(target, sources, path=None, commands=COMMANDS):
-    """Return what readers of commands and sources take from the manifests."""
+def forgotten(pieces):
+    """Return paths and versions of outputs that two others have replaced since a line named them for the last time."""
+    named, changes, current = {}, {}, {}
+    for line in b"".join(piece[: piece.rindex(b"\n") + 1] for piece in pieces).splitlines():
+        try:
+            command, path, fields = checked(line)
+            place = command and output_of(command, path)
+            if not place or fields["state"] not in ("written", "done"):
+                continue
+            place, version = os.fsencode(place), version_of(fields["output"]["size"], fields["output"]["etag"])
+        except ValueError:
+            continue
+        if version is not None:
+            if fields["state"] == "done" and current.get(place) != version:
+                current[place] = version
+                changes[place] = changes.get(place, 0) + 1
+            named[place, version] = changes.get(place, 0)
+    return {one for one, change in named.items() if changes.get(one[0], 0) >= change + 2}
+
+
+def told(target, sources, path=None, commands=COMMANDS, without=()):
+    """Return what readers of commands and sources take from the manifests, but for the owners of some versions."""
     found = {}
     for command in commands:
         for source in sources:
             read = Manifest(command, source, target, path, is_written=False)
-            tables = [read._known.execute(f"SELECT * FROM {table}").fetchall() for table in ("known", "outputs", "recipients")]
-            known = {path: {**json.loads(line), "job": None} for path, line in tables[0]}
-            found[command, source.url] = known, *tables[1:]
+            known = {path: {**fields, "job": None} for path, fields in read._known.all()}
+            read.owns("", Entry("", 0, ""))  # Has all rows in the table.
+            queries = ("path, version, source FROM outputs", "* FROM recipients")
+            outputs, lists = (read._database.execute(f"SELECT {query}").fetchall() for query in queries)
+            found[command, source.url] = known, [row for row in outputs if row[:2] not in without], lists
             read.close()
     return found
+
+
+def alike(data):
+    """Lines without a source may have either of these."""
+    return data.replace(b'"source": ""', b'"source": null')
 
 
 @pytest.fixture
@@ -76,27 +104,33 @@ def store_of(target):
     return store
 
 
-def test_a_snapshot_tells_the_same(often, place_of, rng, tmp_path):
+def test_a_snapshot_tells_the_same(often, place_of, rng, tmp_path, monkeypatch):
     target = store_of(place_of("folder", "dst"))
     sources = [LocalStore(tmp_path / name) for name in ("one", "two")]
     own = tmp_path / "dst" / FOLDER
+    # Of three that are added.
+    for module in (manifests, snapshots):
+        monkeypatch.setattr(module, "ADDED_MAX", 2)
+    dropped = 0
     for round in range(6):
         for name in os.listdir(own):
             os.unlink(own / name)
         pieces = written_by(rng, target, sources)
         for number, piece in enumerate(pieces, 1):
             target.append_manifest(f"{number:012}", piece)
-        before = told(target, sources)
+        without = forgotten(pieces)
+        before = told(target, sources, without=without)
         lines = sum(piece.count(b"\n") for piece in pieces)
         Manifest("encrypt", sources[0], target).close()
         (snapshot,) = own.glob("manifest-*.jsonl")
-        assert told(target, sources) == before, round
+        assert told(target, sources, without=without) == before, round
         assert snapshot.read_bytes().count(b"\n") < lines
+        dropped += len(without)
         # Nor does reading it after what it is of tell anything else, from whatever piece on.
         for first in range(len(pieces), 0, -1):
             target.append_manifest(f"{first:012}", pieces[first - 1])
             if first == 1 or rng.random() < 0.2:
-                assert told(target, sources) == before, (round, first)
+                assert told(target, sources, without=without) == before, (round, first)
         # A snapshot of a snapshot is the same one.
         for number in range(1, len(pieces) + 1):
             os.unlink(own / f"manifest-{number:012}.jsonl")
@@ -104,16 +138,77 @@ def test_a_snapshot_tells_the_same(often, place_of, rng, tmp_path):
         target.append_manifest(f"{len(pieces) + 2:012}", b"")
         Manifest("rotate", target, target).close()
         (again,) = own.glob("manifest-*.jsonl")
-        assert again.name > snapshot.name and again.read_bytes() == data
+        assert told(target, sources, without=without) == before, round
+        assert again.name > snapshot.name and alike(again.read_bytes()) == alike(data)
+    assert dropped
+
+
+def test_a_mark_that_a_job_leaves_again(often, place_of, tmp_path):
+    """On an object that was finished in between, as one that was listed twice."""
+    target, source = store_of(place_of("folder", "dst")), LocalStore(tmp_path / "one")
+    common = {"size": 1, "etag": "1", "source": source_name(source)}
+    begun = {"command": "encrypt", "path": "a", "state": "begun", "job": "0", **common}
+    again = {**begun, "command": "rotate", "path": "a.age"}
+    for number, line in enumerate((begun, {**again, "state": "done", "output": {"size": 2, "etag": "2"}}, again), 1):
+        target.append_manifest(f"{number:012}", json.dumps(line).encode() + b"\n")
+    before = told(target, [source])
+    assert [row for row in before["encrypt", source.url][1] if row[1].startswith("mark:")]
+    Manifest("encrypt", source, target).close()
+    assert len(list(target.manifests())) == 1 and told(target, [source]) == before
+
+
+def test_objects_that_are_encrypted_again_each_day(often, place_of, tmp_path):
+    """The snapshots do not grow by the versions that were replaced."""
+    target, source = store_of(place_of("folder", "dst")), LocalStore(tmp_path / "one")
+    lengths, last = [], 9
+    for day in range(1, last + 1):
+        for _ in range(2):
+            manifest = Manifest("encrypt", source, target)
+            if day == last:
+                known = [day for day in range(last) if manifest.owns("a.age", Entry("a.age", day, "x"))]
+                assert known == [last - 2, last - 1]
+            for path in "abc":
+                manifest.add(Entry(path, 1, f"{day}"), "begun")
+                manifest.add(Entry(path, 1, f"{day}"), "done", output={"size": day, "etag": "x"})
+            manifest.close()
+        (*_, piece) = sorted((tmp_path / "dst" / FOLDER).glob("manifest-*"))
+        lengths.append(piece.read_text().count("\n"))
+    assert len(set(lengths[3:])) == 1, lengths
+
+
+def test_the_latest_of_many_recipients_that_were_added(place_of, tmp_path, monkeypatch):
+    target, source = store_of(place_of("folder", "dst")), LocalStore(tmp_path / "one")
+    names = [f"{number}" for number in range(ADDED_MAX + 2)]
+    manifest = Manifest("encrypt", source, target)
+    manifest.add(Entry("a", 1, "1"), "done", ["first"], output={"size": 1, "etag": "1"})
+    manifest.close()
+    for number, name in enumerate(names, 1):
+        manifest = Manifest("rotate", target, target)
+        version = Entry("a.age", number, f"{number}")
+        manifest.add(version, "done", [name], True, output={"size": number + 1, "etag": f"{number + 1}"})
+        manifest.close()
+    for is_snapshot in (False, True):
+        if is_snapshot:
+            monkeypatch.setattr(manifests, "_MANIFESTS_MAX", 1)
+            Manifest("encrypt", source, target).close()
+            assert len(list(target.manifests())) == 1
+        read = Manifest("encrypt", source, target, is_written=False)
+        known = read.known("a")
+        assert read.is_for(known, recipients_name(["first", *names[2:]]))
+        assert not read.is_for(known, recipients_name(["first", *names[:-2]]))
+        assert read.is_for(known, recipients_name(["first"]))
+        read.close()
 
 
 def test_a_job_that_is_killed_while_it_makes_a_snapshot(often, target, rng, tmp_path, monkeypatch):
     """At each step: the manifests read the same as before, and the next job completes it."""
     store = store_of(target)
     sources = [LocalStore(tmp_path / name) for name in ("one", "two")]
-    for number, piece in enumerate(written_by(rng, store, sources)[:3], 1):
+    pieces = written_by(rng, store, sources)[:3]
+    for number, piece in enumerate(pieces, 1):
         store.append_manifest(f"{number:012}", piece)
-    before, steps = told(store, sources[:1], commands=("encrypt",)), 0
+    which = {"commands": ("encrypt",), "without": forgotten(pieces)}
+    before, steps = told(store, sources[:1], **which), 0
 
     def step(work):
         def stepped(*arguments, **options):
@@ -143,9 +238,9 @@ def test_a_job_that_is_killed_while_it_makes_a_snapshot(often, target, rng, tmp_
                 pass
             else:
                 break
-        assert told(store, sources[:1], commands=("encrypt",)) == before, last
+        assert told(store, sources[:1], **which) == before, last
     assert 4 < last < 49
-    assert told(store, sources[:1], commands=("encrypt",)) == before and len(list(store.manifests())) == 1
+    assert told(store, sources[:1], **which) == before and len(list(store.manifests())) == 1
 
 
 def test_a_long_snapshot_in_a_bucket(often, place_of, tmp_path, monkeypatch):
@@ -186,10 +281,12 @@ def test_a_file_of_the_users(often, place_of, rng, tmp_path, monkeypatch):
     sources = [LocalStore(tmp_path / name) for name in ("one", "two")]
     path = tmp_path / "kept" / "manifest"
     path.parent.mkdir()
-    path.write_bytes(b"\n".join(written_by(rng, target, sources)) + b"\n")
+    pieces = [piece + b"\n" for piece in written_by(rng, target, sources)]
+    path.write_bytes(b"".join(pieces))
     path.chmod(0o640)
     (tmp_path / "link").symlink_to(path)
-    before, data = told(target, sources, path), path.read_bytes()
+    without = forgotten(pieces)
+    before, data = told(target, sources, path, without=without), path.read_bytes()
     monkeypatch.setattr(manifests, "_LINES_MAX", 10)
     rename = os.rename
 
@@ -204,7 +301,7 @@ def test_a_file_of_the_users(often, place_of, rng, tmp_path, monkeypatch):
     assert os.rename is rename
     Manifest("encrypt", sources[0], target, tmp_path / "link").close()
     assert len(path.read_bytes()) < len(data) and (tmp_path / "link").is_symlink()
-    assert told(target, sources, path) == before
+    assert told(target, sources, path, without=without) == before
     assert path.stat().st_mode & 0o777 == 0o640 and os.listdir(path.parent) == ["manifest"]
 
 
@@ -240,8 +337,7 @@ def test_manifests_that_go_while_they_are_read(often, place_of, rng, tmp_path, m
 
     monkeypatch.setattr(LocalStore, "manifests", late)
     read = Manifest("encrypt", source, target, is_written=False)
-    known = read._known.execute("SELECT path, line FROM known").fetchall()
-    assert {path: {**json.loads(line), "job": None} for path, line in known} == before["encrypt", source.url][0]
+    assert {path: {**fields, "job": None} for path, fields in read._known.all()} == before["encrypt", source.url][0]
     read.close()
 
 

@@ -305,6 +305,8 @@ class _Job:
         self._waiting_since = None
         self._stop = None
         self._counters = ()
+        #: What the counters do not have yet. They need Ray.
+        self._uncounted = {}
 
     def count(self):
         """Count what there is to do."""
@@ -343,6 +345,7 @@ class _Job:
         workers = self._options.workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._summary.workers = workers
         self._counters = _counters()
+        self._count_all()
         self._hands = [_Hand(self._settings) for _ in range(workers)]
 
     def _loop(self):
@@ -356,6 +359,8 @@ class _Job:
             for reference in self._wait():
                 self._answer(reference)
             self._note_waiting()
+            # Nothing is heard of a Ray whose head has ended, until it ends this process after a minute.
+            self._manifest.flush_if_due()
             if self._progress is not None:
                 self._progress(self._summary)
 
@@ -617,7 +622,9 @@ class _Job:
         if fault.kind == "stop":
             self._stop = fault.reason
         attempts = self._attempts.get(entry.path, 0) + 1
-        if fault.kind not in ("again", "changed") or attempts >= _ATTEMPTS:
+        if fault.kind not in ("again", "changed", "unreachable") or attempts >= _ATTEMPTS:
+            if fault.kind == "unreachable":
+                self._stop = fault.reason
             self._attempts.pop(entry.path, None)
             self._fail(fault)
             return
@@ -627,9 +634,17 @@ class _Job:
         heapq.heappush(self._again, (_due(attempts), next(self._order), entry))
 
     def _counted(self, result, entry):
-        for counter, value in zip(self._counters, (1, entry.size)):
-            if value > 0:
-                counter.inc(value, {"command": self._options.command, "result": result})
+        objects, size = self._uncounted.get(result, (0, 0))
+        self._uncounted[result] = (objects + 1, size + entry.size)
+        if self._counters:
+            self._count_all()
+
+    def _count_all(self):
+        for result, values in self._uncounted.items():
+            for counter, value in zip(self._counters, values):
+                if value > 0:
+                    counter.inc(value, {"command": self._options.command, "result": result})
+        self._uncounted.clear()
 
     def _fail(self, fault):
         self._summary.failed += 1

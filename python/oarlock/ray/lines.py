@@ -12,6 +12,9 @@ LINE_BYTES_MAX = 64 << 10
 #: Bytes of recipients in a line, and lines of a list. The header of a file, of 1 MiB, holds fewer.
 _LISTED_BYTES_MAX = 48 << 10
 PARTS_MAX = 64
+#: Rotations with other recipients that are added, of one object. The latest count.
+ADDED_MAX = 100
+_NEW_MAX = 10_000
 _STATES = ("begun", "written", "done", "failed")
 
 
@@ -106,14 +109,66 @@ def kept_of(fields, output):
     return {**kept, "output": {key: output.get(key) for key in ("size", "etag")}, "added": []}
 
 
+class Known:
+    """The last line of each object: a table of a database, for what the memory should not hold."""
+
+    def __init__(self, database):
+        self._database = database
+        database.execute("CREATE TABLE known (path BLOB PRIMARY KEY, line TEXT) WITHOUT ROWID")
+        self._new = {}
+
+    def get(self, path):
+        """Return the fields of an object's line, or None."""
+        path = os.fsencode(path)
+        if path in self._new:
+            return self._new[path]
+        row = self._database.execute("SELECT line FROM known WHERE path = ?", (path,)).fetchone()
+        return json.loads(row[0]) if row else None
+
+    def put(self, path, fields):
+        self._new[os.fsencode(path)] = fields
+        if len(self._new) >= _NEW_MAX:
+            self._write()
+
+    def all(self):
+        """Yield paths and fields, in the order of paths."""
+        self._write()
+        for path, line in self._database.execute("SELECT path, line FROM known ORDER BY path"):
+            yield path, json.loads(line)
+
+    def clear(self):
+        self._new.clear()
+        self._database.execute("DELETE FROM known")
+
+    def _write(self):
+        rows = ((path, json.dumps(fields)) for path, fields in self._new.items())
+        self._database.executemany("INSERT OR REPLACE INTO known VALUES (?, ?)", rows)
+        self._new.clear()
+
+
 class Outputs:
     """The versions, or marks, that objects of the destination have by jobs of a source: a table of a database."""
 
     def __init__(self, database, target_name):
         self._database = database
         self._target_name = target_name
-        columns = "path BLOB, version TEXT, source TEXT, PRIMARY KEY (path, version, source)"
+        # The age counts the versions that have been done since, for a snapshot. It is NULL before the first is.
+        columns = "path BLOB, version TEXT, source TEXT, age INTEGER, PRIMARY KEY (path, version, source)"
         database.execute(f"CREATE TABLE outputs ({columns}) WITHOUT ROWID")
+        #: Rows that are not in the table yet: many at a time cost little more than one.
+        self._new = []
+        self._has_marks = False
+
+    def _execute(self, query, values=()):
+        if self._new:
+            insert = "INSERT OR IGNORE INTO outputs (path, version, source) VALUES (?, ?, ?)"
+            self._database.executemany(insert, self._new)
+            self._new.clear()
+        return self._database.execute(query, values)
+
+    def clear(self):
+        self._new.clear()
+        self._execute("DELETE FROM outputs")
 
     def take(self, command, path, fields):
         """Note whose an object of the destination is. Return whether it was rotated in place."""
@@ -126,32 +181,55 @@ class Outputs:
         if row is None:
             return is_in_place
         place, version, _ = row
-        insert = "INSERT OR IGNORE INTO outputs "
-        self._database.execute(f"{insert} VALUES (?, ?, ?)", row)
-        if fields["state"] == "done":
+        self._new.append(row)
+        if len(self._new) >= _NEW_MAX:
+            self._execute("SELECT 1")
+        self._has_marks = self._has_marks or version.startswith("mark:")
+        if fields["state"] == "done" and self._has_marks:
             # From here on only the version tells: marks may outlast a change of the object.
-            self._database.execute("DELETE FROM outputs WHERE path = ? AND version LIKE 'mark:%'", (place,))
+            self._execute("DELETE FROM outputs WHERE path = ? AND version LIKE 'mark:%'", (place,))
         if is_in_place:
             # It stays that of the source whose job wrote what was rotated.
             whose = "SELECT path, ?, source FROM outputs WHERE path = ? AND version = ?"
-            self._database.execute(f"{insert} {whose}", (version, place, version_of(fields["size"], fields["etag"])))
+            values = (version, place, version_of(fields["size"], fields["etag"]))
+            self._execute(f"INSERT OR IGNORE INTO outputs (path, version, source) {whose}", values)
         return is_in_place
 
-    def sources(self, path, version):
-        """Return the sources whose jobs have written a version of an object, or left a mark on it."""
-        query = "SELECT source FROM outputs WHERE path = ? AND version = ?"
-        return [source for (source,) in self._database.execute(query, (os.fsencode(path), version))]
+    def sources(self, path, *versions):
+        """Return the sources whose jobs have written one of the versions of an object, or left a mark on it."""
+        query = f"SELECT source FROM outputs WHERE path = ? AND version IN ({', '.join('?' * len(versions))})"
+        return [source for (source,) in self._execute(query, (os.fsencode(path), *versions))]
 
     def leave(self, command, path, fields):
-        """Remove what a line tells of an object. Return whether it was there."""
+        """Remove what a line tells of an object."""
         row = _output_row(command, path, fields)
-        query = "DELETE FROM outputs WHERE path = ? AND version = ? AND source = ?"
-        return row is not None and self._database.execute(query, row).rowcount > 0
+        if row is not None:
+            self._execute("DELETE FROM outputs WHERE path = ? AND version = ? AND source = ?", row)
+
+    def replace(self, command, path, fields):
+        """Note that the version of a line took the place of all others of its object."""
+        row = _output_row(command, path, fields)
+        if row is None:
+            return
+        if not self._execute("SELECT 1 FROM outputs WHERE path = ? AND version = ? AND age = 0", row[:2]).fetchone():
+            aged = "UPDATE outputs SET age = IFNULL(age, 0) + 1 WHERE path = ? AND version <> ? AND version NOT LIKE 'mark:%'"
+            self._execute(aged, row[:2])
+            self.age(command, path, fields, 0)
+
+    def age(self, command, path, fields, age):
+        """Set the age of the version of a line."""
+        row = _output_row(command, path, fields)
+        if row is not None:
+            self._execute("UPDATE outputs SET age = ? WHERE path = ? AND version = ?", (age, *row[:2]))
 
     def rest(self):
-        """Yield paths, versions and sources, without marks."""
-        query = "SELECT path, version, source FROM outputs WHERE version NOT LIKE 'mark:%' ORDER BY path, version, source"
-        yield from self._database.execute(query)
+        """Yield paths, versions, sources and ages, without marks, and without versions that two others have replaced since.
+
+        A crash may bring back the version before the last one, of a job whose names were not on the disk. Nothing but a
+        backup brings back those before.
+        """
+        query = "SELECT path, version, source, age FROM outputs WHERE version NOT LIKE 'mark:%' AND IFNULL(age, 0) < 2"
+        yield from self._execute(f"{query} ORDER BY path, version, source")
 
 
 def _output_row(command, path, fields):

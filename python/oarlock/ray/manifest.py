@@ -21,6 +21,7 @@ these go once it is on the disk, the oldest first. A job that is killed in betwe
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import re
@@ -29,8 +30,10 @@ import threading
 import time
 
 from .lines import (
+    ADDED_MAX,
     LINE_BYTES_MAX,
     PARTS_MAX,
+    Known,
     Outputs,
     checked,
     kept_of,
@@ -55,8 +58,6 @@ _MANIFESTS_MAX = 64
 _LINES_MAX = 10_000
 _SNAPSHOT_PIECE_BYTES = 1 << 20
 _LOADS_MAX = 5
-#: Rotations with other recipients that are added, of one object.
-_ADDED_MAX = 100
 _FLUSH_BYTES = 1 << 20
 _FLUSH_SECONDS = 10
 
@@ -83,23 +84,27 @@ class Manifest:
         self.ignored_count = 0
         self.ignored = []
         # A file without a name, which holds what the memory should not.
-        self._known = sqlite3.connect("", check_same_thread=False)
-        self._known.execute("CREATE TABLE known (path BLOB PRIMARY KEY, line TEXT) WITHOUT ROWID")
-        self._outputs = Outputs(self._known, self._target_name)
-        self._known.execute("CREATE TABLE recipients (name TEXT PRIMARY KEY, list TEXT) WITHOUT ROWID")
-        self._known.execute("CREATE TABLE parts (name TEXT, part INTEGER, list TEXT, PRIMARY KEY (name, part)) WITHOUT ROWID")
+        self._database = sqlite3.connect("", check_same_thread=False)
+        self._known = Known(self._database)
+        self._outputs = Outputs(self._database, self._target_name)
+        self._database.execute("CREATE TABLE recipients (name TEXT PRIMARY KEY, list TEXT) WITHOUT ROWID")
+        self._database.execute(
+            "CREATE TABLE parts (name TEXT, part INTEGER, list TEXT, PRIMARY KEY (name, part)) WITHOUT ROWID"
+        )
         self._mutex = threading.Lock()
         #: The manifests that were read, their lines, and those that the last snapshot had.
         self._names = []
         self._read_count = self._snapshot_count = 0
         self._load()
+        if is_written and path is not None:
+            _remove_left(os.path.realpath(path))
         if is_written and (len(self._names) > _MANIFESTS_MAX or self._read_count > _LINES_MAX + 2 * self._snapshot_count):
             self._compact()
 
     def known(self, path):
         """Return the last line of an object of this source, or None."""
         with self._mutex:
-            found = self._last(path)
+            found = self._known.get(path)
         return found if found and self._is_ours(found["source"]) else None
 
     def is_for(self, line, name):
@@ -109,7 +114,7 @@ class Manifest:
         listed = set()
         with self._mutex:
             for one in (line["recipients"], *line["added"]):
-                row = self._known.execute("SELECT list FROM recipients WHERE name = ?", (one,)).fetchone()
+                row = self._database.execute("SELECT list FROM recipients WHERE name = ?", (one,)).fetchone()
                 if row is None:
                     return False
                 listed.update(json.loads(row[0]))
@@ -118,11 +123,7 @@ class Manifest:
     def has(self, path):
         """Whether a line names an object of this path, of any source."""
         with self._mutex:
-            return self._last(path) is not None
-
-    def _last(self, path):
-        row = self._known.execute("SELECT line FROM known WHERE path = ?", (os.fsencode(path),)).fetchone()
-        return json.loads(row[0]) if row else None
+            return self._known.get(path) is not None
 
     def _is_ours(self, source):
         # Lines of versions before sources had names have none.
@@ -133,11 +134,9 @@ class Manifest:
         mark = present.mark.rpartition("-")[0]
         if self._job and mark == mark_of(self._job, path):
             return True
-        query = "SELECT source FROM outputs WHERE path = ? AND version IN (?, ?)"
+        versions = [version_of(present.size, present.etag), *([f"mark:{mark}"] if mark else ())]
         with self._mutex:
-            version = version_of(present.size, present.etag)
-            rows = self._known.execute(query, (os.fsencode(path), version, f"mark:{mark}" if mark else version))
-            return any(self._is_ours(source) for (source,) in rows)
+            return any(map(self._is_ours, self._outputs.sources(path, *versions)))
 
     def refresh(self):
         """Read what workers have written into journals."""
@@ -169,11 +168,9 @@ class Manifest:
                 self._take(*checked(text.encode()))
             elif state == "done":
                 # A listing may have the object twice.
-                self._know(entry.path, kept_of(line, line["output"]))
+                self._known.put(entry.path, kept_of(line, line["output"]))
             self._lines += text.encode() + b"\n"
-            is_due = len(self._lines) >= _FLUSH_BYTES or time.monotonic() > self._flushed + _FLUSH_SECONDS
-        if is_due:
-            self.flush()
+        self.flush_if_due()
 
     def keep(self, journal):
         """Take the lines of a journal over, some of whose objects have no line of their own. It may be absent."""
@@ -188,6 +185,14 @@ class Manifest:
         if name not in self._named:
             self._named.add(name)
             self._head += b"".join(list_lines(kind, name, listed))
+
+    def flush_if_due(self):
+        """Have the lines on the disk that have waited for long, or are many."""
+        with self._mutex:
+            is_late = self._lines and time.monotonic() > self._flushed + _FLUSH_SECONDS
+            is_due = is_late or len(self._lines) >= _FLUSH_BYTES
+        if is_due:
+            self.flush()
 
     def flush(self):
         with self._mutex:
@@ -218,7 +223,7 @@ class Manifest:
 
     def close(self):
         self.flush()
-        self._known.close()
+        self._database.close()
 
     def _load(self):
         for attempt in range(1, _LOADS_MAX + 1):
@@ -228,8 +233,10 @@ class Manifest:
                 # A job without the lock reads while another one replaces manifests by a snapshot.
                 if attempt == _LOADS_MAX:
                     raise
-            for table in ("known", "outputs", "recipients", "parts"):
-                self._known.execute(f"DELETE FROM {table}")
+            self._known.clear()
+            self._outputs.clear()
+            for table in ("recipients", "parts"):
+                self._database.execute(f"DELETE FROM {table}")
             self._lines, self._released, self._names = bytearray(), [], []
             self.ignored, self.ignored_count, self._read_count, self._snapshot_count = [], 0, 0, 0
 
@@ -242,7 +249,7 @@ class Manifest:
             for line in self._read(f"journal {journal}", pieces):
                 self._lines += line + b"\n"
             self._released.append(journal)
-        self._known.commit()
+        self._database.commit()
 
     def _manifests(self):
         return _own_file(self._path) if self._path is not None else self._in_order()
@@ -273,7 +280,7 @@ class Manifest:
     def _snapshot_pieces(self, snapshot):
         """Yield the bytes of a snapshot, in pieces. The last line tells how many there are, for the next job to compare."""
         piece, count = bytearray(), 0
-        for name, listed in self._known.execute("SELECT name, list FROM recipients ORDER BY name"):
+        for name, listed in self._database.execute("SELECT name, list FROM recipients ORDER BY name"):
             for line in list_lines("recipients", name, json.loads(listed)):
                 piece += line
                 count += 1
@@ -331,21 +338,18 @@ class Manifest:
         if command == "rotate" and self._command == "encrypt":
             # What was encrypted has another header since, if it was rotated in place.
             path = path.removesuffix(SUFFIX)
-            known = self._last(path)
+            known = self._known.get(path)
             if known is None or not is_in_place or fields["state"] != "done":
                 return
             name, added = fields["recipients"], []
             if name and name.startswith("+"):
                 others = [one for one in known["added"] if one != name]
-                added = [*others[: _ADDED_MAX - 1], name]
+                added = [*others, name][-ADDED_MAX:]
                 name = known["recipients"]
             fields = {**known, "output": fields["output"], "recipients": name, "added": added}
         elif command != self._command:
             return
-        self._know(path, fields)
-
-    def _know(self, path, fields):
-        self._known.execute("INSERT OR REPLACE INTO known VALUES (?, ?)", (os.fsencode(path), json.dumps(fields)))
+        self._known.put(path, fields)
 
     def _take_list(self, fields):
         """Note recipients. Their name tells whether they are those that it is of."""
@@ -358,12 +362,12 @@ class Manifest:
         if isinstance(part, int) and isinstance(parts, int):
             if not 0 < part <= parts <= PARTS_MAX:
                 return
-            self._known.execute("INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", (name, part, json.dumps(listed)))
-            found = self._known.execute("SELECT list FROM parts WHERE name = ? AND part <= ? ORDER BY part", (name, parts))
+            self._database.execute("INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", (name, part, json.dumps(listed)))
+            found = self._database.execute("SELECT list FROM parts WHERE name = ? AND part <= ? ORDER BY part", (name, parts))
             found = found.fetchall() if part == parts else ()
             listed = [one for (piece,) in found for one in json.loads(piece)]
         if name == recipients_name(listed, name.startswith("+")):
-            self._known.execute("INSERT OR IGNORE INTO recipients VALUES (?, ?)", (name, json.dumps(listed)))
+            self._database.execute("INSERT OR IGNORE INTO recipients VALUES (?, ?)", (name, json.dumps(listed)))
 
 
 def _own_file(path):
@@ -377,17 +381,42 @@ def _own_file(path):
 def _replace(path, pieces):
     """Replace a file, so that at any time it has either content in whole."""
     path = os.path.realpath(path)
-    temporary = f"{path}.tmp-{os.urandom(8).hex()}"
+    descriptor, temporary = _temporary(path)
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with open(descriptor, "wb") as file:
             os.fchmod(descriptor, os.stat(path).st_mode & 0o777)
             file.writelines(pieces)
             file.flush()
             os.fsync(descriptor)
-        os.rename(temporary, path)
+            os.rename(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
     sync_folder(os.path.dirname(path))
+
+
+def _temporary(path):
+    """Return a new file next to another one: its descriptor, locked while it is being written, and its path."""
+    while True:
+        temporary = f"{path}.tmp-{os.urandom(8).hex()}"
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.fstat(descriptor).st_nlink:
+            return descriptor, temporary
+        # Another job took it for one that was left, before it was locked.
+        os.close(descriptor)
+
+
+def _remove_left(path):
+    """Remove what jobs have left that were killed while they replaced a file. Jobs of another destination may use it too."""
+    folder, name = os.path.split(path)
+    left = re.compile(re.escape(name) + r"\.tmp-[0-9a-f]{16}")
+    # What cannot be removed stays.
+    with contextlib.suppress(OSError):
+        for found in filter(left.fullmatch, os.listdir(folder)):
+            with contextlib.suppress(OSError):
+                descriptor = os.open(os.path.join(folder, found), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+                with open(descriptor, "rb"):
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    os.unlink(os.path.join(folder, found))

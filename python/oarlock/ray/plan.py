@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
-from .._oarlock import FileError
+from .._oarlock import FileError, ServerError
 from .keys import Opened, digest, open_header
 from .lines import output, recipients_name
 from .local import LocalStore
@@ -200,6 +200,8 @@ class Planner:
             return Fault(found, str(error), "failed")
         except JobError:
             raise
+        except ServerError as error:
+            return Fault(found, str(error), "unreachable" if error.code == "UNAVAILABLE" else "again")
         except Exception as error:
             return Fault(found, f"{type(error).__name__}: {error}", "again")
 

@@ -91,7 +91,8 @@ class Done(NamedTuple):
 class Fault(NamedTuple):
     """Why an object was not processed.
 
-    ``kind`` is "failed" for good, "again" or "changed" to try it once more, or "stop" to end the job.
+    ``kind`` is "failed" for good, "again" or "changed" to try it once more, or "stop" to end the job. "unreachable" is the one
+    and, if it stays so, the other: without the server of the identity all objects would fail.
     """
 
     entry: Entry
