@@ -37,7 +37,11 @@ impl<F: Fn() -> bool> Identity for Passphrase<F> {
         }
         let mut identity = scrypt::Identity::new(self.passphrase.clone());
         identity.set_max_work_factor(WORK_FACTOR_MAX);
-        let stanza = stanza.clone();
+        let stanza = Stanza {
+            tag: stanza.tag.clone(),
+            args: stanza.args.clone(),
+            body: stanza.body.clone(),
+        };
         let (answer, answered) = mpsc::sync_channel(1);
         let computing = std::thread::Builder::new().spawn(move || {
             // Nobody may wait any more.
