@@ -27,12 +27,15 @@ pub(crate) struct Trial {
     pub(crate) is_lost: bool,
 }
 
+/// The time of one end.
+type OfEnd = fn(&Ends) -> Duration;
+
 /// Compares both ends of a handshake and of a resumed one, with TLS 1.3, X25519 and a certificate on P-256. Returns nothing
 /// where there is no libssl for the libcrypto.
 pub(super) fn measure(both: &Provided) -> Result<Vec<Trial>, Failure> {
     let folder = tempfile::tempdir().map_err(|error| Failure::new(reason(&error)))?;
     write_chain(folder.path())?;
-    let ends: [(&str, fn(&Ends) -> Duration); 2] = [
+    let ends: [(&str, OfEnd); 2] = [
         ("server", |ends| ends.server),
         ("client", |ends| ends.client),
     ];
