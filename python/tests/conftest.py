@@ -2,6 +2,7 @@ import os
 import pathlib
 import random
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -23,6 +24,8 @@ Subsystem sftp internal-sftp
 
 
 def pytest_configure(config):
+    # A shell lets commands in the background ignore it, and tests interrupt calls.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "long: runs only with OARLOCK_TEST_FLEET")
 
 
