@@ -11,7 +11,7 @@ const EVERY: Duration = Duration::from_millis(50);
 const ASKED_ROWS: usize = 1 << 14;
 
 thread_local! {
-    /// What a handler raised while the thread's call asked [`go_on`].
+    /// The exception that a signal handler raised while this thread's call asked [`go_on`].
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
     static LOOKED: Cell<Option<Instant>> = const { Cell::new(None) };
 }

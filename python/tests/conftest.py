@@ -45,6 +45,17 @@ def rng():
     return random.Random(seed)
 
 
+@pytest.fixture(scope="module")
+def address(place):
+    """The address of a cryptoserver with the module's folder."""
+    from test_remote import serve
+
+    server, address = serve(place, "log")
+    yield address
+    server.send_signal(signal.SIGTERM)
+    server.wait(60)
+
+
 @pytest.fixture(scope="session")
 def home(tmp_path_factory):
     """The home folder of workers."""

@@ -2,7 +2,6 @@
 
 import datetime
 import re
-import signal
 import subprocess
 import time
 
@@ -10,7 +9,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from ray_support import fill_for, is_clean, job, tree
-from test_remote import files, serve
+from test_remote import files
 
 import oarlock
 from oarlock.command import find_command
@@ -29,14 +28,6 @@ def place(tmp_path_factory):
     config = folder / "cryptoserver.toml"
     config.write_text(re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:0", config.read_text()))
     return folder
-
-
-@pytest.fixture(scope="module")
-def address(place):
-    server, address = serve(place, "log")
-    yield address
-    server.send_signal(signal.SIGTERM)
-    server.wait(60)
 
 
 @pytest.fixture

@@ -59,14 +59,6 @@ def serve(place, name):
     return server, f"localhost:{found[1]}"
 
 
-@pytest.fixture(scope="module")
-def address(place):
-    server, address = serve(place, "log")
-    yield address
-    server.send_signal(signal.SIGTERM)
-    server.wait(60)
-
-
 def files(place, name="client"):
     return dict(ca=place / "ca.pem", certificate=place / f"{name}.pem", key=place / f"{name}.key")
 

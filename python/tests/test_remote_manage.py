@@ -81,14 +81,6 @@ def place(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def address(place):
-    server, address = serve(place, "log")
-    yield address
-    server.send_signal(signal.SIGTERM)
-    server.wait(60)
-
-
-@pytest.fixture(scope="module")
 def server(place, address):
     return oarlock.Cryptoserver(address, **files(place))
 

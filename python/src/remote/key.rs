@@ -367,7 +367,7 @@ fn of_version(mut key: proto::Key, version: u32) -> PyResult<proto::Key> {
     Ok(key)
 }
 
-/// What a server signs: it is there, or its hash is to be computed.
+/// The input of a signature by a server: complete, or a message that has yet to be hashed.
 enum Signed {
     Now(Vec<u8>),
     Later(Hash, LongMessage),

@@ -31,7 +31,7 @@ struct Program {
     environment: Vec<(&'static str, String)>,
 }
 
-/// What runs next to the programs, with a report of its own.
+/// A task that runs next to the test programs, with a report of its own.
 pub type Other<'a> = Box<dyn FnOnce(&mut Report) -> Result<()> + Send + 'a>;
 
 /// The name and value of an environment variable.

@@ -62,7 +62,7 @@ pub(super) struct Look {
     made: String,
 }
 
-/// What a child does with the two files.
+/// The work of a child process.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Task {
     /// It says what they are.
@@ -268,7 +268,7 @@ pub(crate) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
         false => Found::default(),
     };
     let trials = match args.handshakes && verdict == super::USED {
-        true => handshakes::measure(&both)?,
+        true => handshakes::measure(&both, &args.library)?,
         false => Vec::new(),
     };
     let look = Look {

@@ -14,6 +14,7 @@ use rcgen::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::library::Library;
 use crate::failure::{Failure, reason};
 
 /// One end of a handshake.
@@ -31,8 +32,11 @@ pub(crate) struct Trial {
 type OfEnd = fn(&Ends) -> Duration;
 
 /// Compares both ends of a handshake and of a resumed one, with TLS 1.3, X25519 and a certificate on P-256. Returns nothing
-/// where there is no libssl for the libcrypto.
-pub(super) fn measure(both: &Provided) -> Result<Vec<Trial>, Failure> {
+/// where no libssl that may be loaded lies next to the libcrypto.
+pub(super) fn measure(both: &Provided, libcrypto: &Path) -> Result<Vec<Trial>, Failure> {
+    let Some(libssl) = Library::libssl_next_to(libcrypto) else {
+        return Ok(Vec::new());
+    };
     let folder = tempfile::tempdir().map_err(|error| Failure::new(reason(&error)))?;
     write_chain(folder.path())?;
     let ends: [(&str, OfEnd); 2] = [
@@ -42,7 +46,7 @@ pub(super) fn measure(both: &Provided) -> Result<Vec<Trial>, Failure> {
     let mut cases = Vec::new();
     for (name, is_resumed) in [("full", false), ("resumed", true)] {
         for (end, of_end) in ends {
-            let handshake = handshake(folder.path(), is_resumed);
+            let handshake = handshake(folder.path(), &libssl, is_resumed);
             match Compared::of_handshake(both, &handshake, of_end, SAMPLE) {
                 Ok(compared) => cases.push((format!("{name}-{end}"), compared)),
                 Err(Error::Unavailable(_)) => return Ok(Vec::new()),
@@ -68,7 +72,7 @@ pub(super) fn measure(both: &Provided) -> Result<Vec<Trial>, Failure> {
     Ok(cases.into_iter().map(trial).collect())
 }
 
-fn handshake(folder: &Path, is_resumed: bool) -> Handshake {
+fn handshake(folder: &Path, libssl: &Library, is_resumed: bool) -> Handshake {
     Handshake {
         certificate: folder.join(LEAF),
         key: folder.join(KEY),
@@ -77,6 +81,7 @@ fn handshake(folder: &Path, is_resumed: bool) -> Handshake {
         suite: "TLS_AES_128_GCM_SHA256",
         groups: "X25519",
         is_resumed,
+        libssl: Some(libssl.path().into()),
     }
 }
 

@@ -43,6 +43,13 @@ impl Library {
         Ok(Self(real))
     }
 
+    /// Returns the libssl in the folder of a libcrypto. A user who names the one says nothing about the other, so it must be
+    /// trusted as [`found`](Self::found) says; `None` if there is none.
+    pub(crate) fn libssl_next_to(libcrypto: &Path) -> Option<Self> {
+        let found = |name| Self::found(&libcrypto.with_file_name(name)).ok();
+        ["libssl.so.4", "libssl.so.3"].into_iter().find_map(found)
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }
@@ -67,4 +74,29 @@ pub(crate) fn of_program(program: &Path) -> Result<Option<Library>, Failure> {
     let linked = Linked::of(program).ok();
     let file = linked.as_ref().and_then(|it| it.file("libcrypto.so."));
     file.map(Library::found).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_libssl_that_another_user_may_write_is_not_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let libcrypto = folder.path().join("libcrypto.so.3");
+        let libssl = folder.path().join("libssl.so.3");
+        assert!(Library::libssl_next_to(&libcrypto).is_none());
+        fs::write(&libssl, "").unwrap();
+        let taken = |of_file, of_folder| {
+            fs::set_permissions(&libssl, Permissions::from_mode(of_file)).unwrap();
+            fs::set_permissions(folder.path(), Permissions::from_mode(of_folder)).unwrap();
+            Library::libssl_next_to(&libcrypto).is_some()
+        };
+        assert!(taken(0o644, 0o755));
+        assert!(!taken(0o666, 0o755));
+        assert!(!taken(0o644, 0o777));
+    }
 }

@@ -67,6 +67,7 @@ impl InMemory {
             suite: self.suite,
             groups,
             is_resumed: self.is_resumed,
+            libssl: None,
         }
     }
 }

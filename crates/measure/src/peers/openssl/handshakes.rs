@@ -30,6 +30,8 @@ pub struct Handshake {
     pub groups: &'static str,
     /// Whether the client resumes a session.
     pub is_resumed: bool,
+    /// The file of the libssl that belongs to the libcrypto; the system's if there is none. It is loaded, so its code runs.
+    pub libssl: Option<PathBuf>,
 }
 
 /// The CPU time of each end, from `SSL_new` to `SSL_free`.
@@ -88,7 +90,16 @@ impl Handshakes {
     /// # Errors
     /// [`Error::Unavailable`] if it has no such groups; [`Error::Failed`] if it refuses the files.
     pub(crate) fn new(world: &Rc<World>, handshake: &Handshake) -> Result<Self, Error> {
-        let libssl = world.libcrypto().libssl()?;
+        let files = match &handshake.libssl {
+            Some(file) => vec![file.as_path()],
+            None => FILES.iter().map(Path::new).collect(),
+        };
+        let libssl = files
+            .iter()
+            // SAFETY: loading runs the initialisers of the system's own libssl, or of the one that the caller names. It
+            // needs a libcrypto of the name of the world's, and finds that one.
+            .find_map(|file| unsafe { Library::new(*file) }.ok())
+            .ok_or_else(|| Error::Unavailable(format!("no {}", FILES.join(", "))))?;
         let functions = Functions::of(&libssl)?;
         // SAFETY: methods are static; the world outlives the objects created in it.
         let [server, client] = unsafe {
@@ -267,6 +278,8 @@ fn failed(what: &str) -> Error {
     Error::Failed(format!("openssl: {what} failed"))
 }
 
+/// The file names, newest first.
+const FILES: &[&str] = &["libssl.so.4", "libssl.so.3"];
 /// The buffer size in each direction, in bytes: more than a handshake sends.
 const BIO_BYTES: usize = 64 << 10;
 const STEPS_MAX: usize = 10;

@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::ptr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -22,8 +22,6 @@ pub struct Libcrypto {
     encrypt: Functions,
     decrypt: Functions,
     library: Library,
-    /// The folder of the file that the caller named.
-    folder: Option<PathBuf>,
 }
 
 /// The functions of one direction.
@@ -58,18 +56,17 @@ impl Libcrypto {
                     FILES.join(", ")
                 ))
             })?;
-        Self::of(library, None)
+        Self::of(library)
     }
 
     /// Loads the library in the file `path`.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         // SAFETY: as in `load`; the caller names the file and accepts that its initialisers run in this process.
         let library = unsafe { Library::new(path) };
-        let library = library.map_err(|error| Error::Unavailable(error.to_string()))?;
-        Self::of(library, path.parent().map(Path::to_path_buf))
+        Self::of(library.map_err(|error| Error::Unavailable(error.to_string()))?)
     }
 
-    fn of(library: Library, folder: Option<PathBuf>) -> Result<Self, Error> {
+    fn of(library: Library) -> Result<Self, Error> {
         macro_rules! symbol {
             ($name:literal) => {
                 // SAFETY: the field's type is the function's in the headers of OpenSSL 1.1 to 4, and the library is
@@ -96,25 +93,7 @@ impl Libcrypto {
                 end: symbol!("EVP_DecryptFinal_ex"),
             },
             library,
-            folder,
         })
-    }
-
-    /// Loads the libssl that belongs to this library: the one next to it if the caller named its file.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] if there is none.
-    pub(crate) fn libssl(&self) -> Result<Library, Error> {
-        let place = |file: &&str| match &self.folder {
-            Some(folder) => folder.join(file),
-            None => PathBuf::from(file),
-        };
-        LIBSSL_FILES
-            .iter()
-            // SAFETY: loading runs the initialisers of the system's own libssl, or of one whose libcrypto the caller
-            // has loaded. It needs a libcrypto of that name, and finds the loaded one.
-            .find_map(|file| unsafe { Library::new(place(file)) }.ok())
-            .ok_or_else(|| Error::Unavailable(format!("no {}", LIBSSL_FILES.join(", "))))
     }
 
     pub(crate) fn version(&self) -> String {
@@ -603,8 +582,6 @@ impl Drop for Context {
 
 /// The file names, newest first. 1.1 has all functions used here with the same signatures.
 const FILES: &[&str] = &["libcrypto.so.4", "libcrypto.so.3", "libcrypto.so.1.1"];
-/// The file names of the library for TLS, newest first.
-const LIBSSL_FILES: &[&str] = &["libssl.so.4", "libssl.so.3"];
 /// EVP_CTRL_AEAD_GET_TAG and EVP_CTRL_AEAD_SET_TAG.
 const GET_TAG: c_int = 0x10;
 const SET_TAG: c_int = 0x11;
